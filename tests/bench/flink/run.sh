@@ -10,6 +10,7 @@ if [ "${1:-}" = cluster ]; then
   shift
   exec "$HERE/cluster.sh" job "$@"
 fi
+[ -f "$JOBS" ] || { echo "no $JOBS: run $HERE/build.sh first" >&2; exit 2; }
 name=$1
 shift
 mkdir -p "$OUT"
