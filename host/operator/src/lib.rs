@@ -1,0 +1,27 @@
+//! The seams of the runtime: what an operator, a source, a sink and a user function are to those who run them.
+//!
+//! Operators see user functions only through [`UserFunction`], never a sandbox; tasks see operators only through
+//! [`Operator`], never their insides; connectors see neither.
+
+mod clock;
+mod metrics;
+mod context;
+mod error;
+mod collector;
+mod operator;
+mod source;
+mod sink;
+mod function;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use collector::Collector;
+pub use context::OperatorContext;
+pub use error::{ConnectorError, FunctionError, OperatorError, RowPolicy, Whose};
+pub use function::{
+    Accumulated, CallContext, Fired, FunctionFactory, FunctionOutput, KeyedInput, ModuleInspector, Origin, Outcome,
+    Rejected, UserFunction,
+};
+pub use metrics::{MetricValue, OperatorMetrics};
+pub use operator::{Operator, Progress};
+pub use sink::{Sink, SinkWriter};
+pub use source::{Assignment, BadRow, Boundedness, Read, Source, Split, SplitEnumerator, SplitReader};

@@ -1,0 +1,86 @@
+//! Figures of one operator subtask, written by its thread a batch at a time and read by whoever shows them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicI64, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use millstream_types::MIN_WATERMARK;
+
+/// The figures of one operator in one subtask.
+#[derive(Debug)]
+pub struct OperatorMetrics {
+    /// Rows that came in.
+    pub records_in: AtomicU64,
+    /// Rows that went out, on all ports.
+    pub records_out: AtomicU64,
+    /// Rows that came after their window had been cleared and had no late output to go to.
+    pub late_dropped: AtomicU64,
+    /// Rows refused by the function or unreadable, by whatever policy they were treated.
+    pub rejected: AtomicU64,
+    /// Processing-time timers that were pending at the end of input.
+    pub timers_dropped: AtomicU64,
+    /// Time spent working.
+    pub busy_nanos: AtomicU64,
+    /// Time spent waiting for credit.
+    pub backpressured_nanos: AtomicU64,
+    /// The last watermark sent on.
+    pub watermark: AtomicI64,
+    user: Mutex<BTreeMap<String, MetricValue>>,
+}
+
+/// A figure that a user function keeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MetricValue {
+    /// A sum that only grows.
+    Counter(u64),
+    /// The latest value.
+    Gauge(f64),
+}
+
+impl Default for OperatorMetrics {
+    fn default() -> Self {
+        Self {
+            records_in: AtomicU64::new(0),
+            records_out: AtomicU64::new(0),
+            late_dropped: AtomicU64::new(0),
+            rejected: AtomicU64::new(0),
+            timers_dropped: AtomicU64::new(0),
+            busy_nanos: AtomicU64::new(0),
+            backpressured_nanos: AtomicU64::new(0),
+            watermark: AtomicI64::new(MIN_WATERMARK),
+            user: Mutex::default(),
+        }
+    }
+}
+
+impl OperatorMetrics {
+    /// Adds to a figure.
+    pub fn add(figure: &AtomicU64, by: u64) {
+        figure.fetch_add(by, Relaxed);
+    }
+
+    /// Adds to a counter of the user's.
+    pub fn count(&self, name: &str, by: u64) {
+        let mut user = self.user.lock().unwrap_or_else(PoisonError::into_inner);
+        match user.get_mut(name) {
+            Some(MetricValue::Counter(sum)) => *sum = sum.saturating_add(by),
+            _ => {
+                user.insert(name.to_owned(), MetricValue::Counter(by));
+            }
+        }
+    }
+
+    /// Sets a gauge of the user's.
+    pub fn gauge(&self, name: &str, value: f64) {
+        self.user.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), MetricValue::Gauge(value));
+    }
+
+    /// The user's figures by name.
+    pub fn user(&self) -> BTreeMap<String, MetricValue> {
+        self.user.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

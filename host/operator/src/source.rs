@@ -1,0 +1,97 @@
+//! Sources: an enumerator that hands out splits, and readers in the subtasks that read them.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use millstream_types::{Batch, Schema};
+
+use crate::{ConnectorError, OperatorContext};
+
+/// A part of a source that one reader reads at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Unique in its source and shown in messages, such as `flights.csv[0..1048576]`.
+    pub id: Arc<str>,
+    /// What the connector needs to read it, encoded by the connector itself: splits travel between machines.
+    pub payload: Vec<u8>,
+}
+
+/// What a reader that has nothing to read is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assignment {
+    /// Read this.
+    Split(Split),
+    /// Nothing now; ask again after this time.
+    Later(Duration),
+    /// Nothing will come any more.
+    Finished,
+}
+
+/// Whether a source ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boundedness {
+    /// It ends by itself.
+    Bounded,
+    /// It goes on until the job is stopped.
+    Unbounded,
+}
+
+/// A configured source, checked when it was made.
+pub trait Source: Send + Sync {
+    /// Its output ports by name, the main one first, each with its columns.
+    fn outputs(&self) -> Vec<(String, Schema)>;
+
+    /// Whether it ends.
+    fn boundedness(&self) -> Boundedness;
+
+    /// The one that finds splits and hands them out, for `parallelism` readers.
+    fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>, ConnectorError>;
+
+    /// A reader for one subtask.
+    fn reader(&self, ctx: &OperatorContext) -> Result<Box<dyn SplitReader>, ConnectorError>;
+}
+
+/// Finds the splits of a source and hands them out in order. One a job.
+pub trait SplitEnumerator: Send {
+    /// What subtask `subtask`, which has nothing left, reads next.
+    fn next_split(&mut self, subtask: u32) -> Result<Assignment, ConnectorError>;
+}
+
+/// What a reader found.
+#[derive(Debug)]
+pub enum Read {
+    /// Rows for an output port, and what of the input could not be read as rows. Both may be empty.
+    Rows {
+        /// The output port.
+        port: usize,
+        /// The rows; their event times are set later, or by the reader if the source has its own.
+        batch: Batch,
+        /// What could not be read.
+        bad: Vec<BadRow>,
+    },
+    /// Nothing for now; ask again after this time.
+    Wait(Duration),
+    /// The current split has been read to its end, or there is none: give it one.
+    SplitFinished,
+}
+
+/// A piece of input that is no row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRow {
+    /// Where it stands: file, and line or offset.
+    pub position: String,
+    /// What was found and what was expected.
+    pub reason: String,
+    /// The piece itself, as text as far as it is, cut to a bounded length.
+    pub text: String,
+}
+
+/// Reads one split after the other. Lives on one thread.
+#[async_trait(?Send)]
+pub trait SplitReader {
+    /// Starts a split. Called before the first read and after each [`Read::SplitFinished`].
+    fn start(&mut self, split: Split) -> Result<(), ConnectorError>;
+
+    /// The next rows. At most a batch; not cancel-safe unless the reader says so.
+    async fn read(&mut self) -> Result<Read, ConnectorError>;
+}

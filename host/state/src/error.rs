@@ -1,0 +1,32 @@
+//! What can go wrong with state.
+
+/// State that cannot be read or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// No state of this name was declared.
+    #[error("no {kind} state `{name}` in the manifest: declared are {declared}")]
+    Unknown {
+        /// The kind asked for.
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+        /// What there is.
+        declared: String,
+    },
+    /// A position that names no key of the call.
+    #[error("key position {position} does not exist: the call has {keys} keys")]
+    NoSuchKey {
+        /// The position given.
+        position: u32,
+        /// How many keys there are.
+        keys: usize,
+    },
+    /// Values that do not have the state's shape.
+    #[error("state `{name}`: {problem}")]
+    Shape {
+        /// The state.
+        name: String,
+        /// What was found and what was expected.
+        problem: String,
+    },
+}

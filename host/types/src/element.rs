@@ -1,0 +1,49 @@
+//! What travels on a stream besides rows.
+
+use crate::Batch;
+
+/// One element of a stream. Order is kept on every channel.
+#[derive(Clone, Debug)]
+pub enum StreamElement {
+    /// Rows.
+    Batch(Batch),
+    /// No row with an event time at or below this will follow, except late ones.
+    Watermark(i64),
+    /// The line between what belongs to a snapshot and what does not.
+    Barrier(Barrier),
+    /// The channel sends nothing for now and does not hold up watermarks.
+    Idle,
+    /// The channel sends again.
+    Active,
+    /// Nothing follows. Counts as a watermark at the end of time.
+    EndOfInput,
+    /// A probe that measures how long an element takes: its name and when it was made, by the clock of its host.
+    LatencyMarker {
+        /// The source subtask that made it.
+        source: u32,
+        /// Milliseconds since the epoch.
+        emitted: i64,
+    },
+}
+
+/// A barrier: everything before it is in the snapshot, nothing behind it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Barrier {
+    /// Ascending within a job.
+    pub id: u64,
+    /// What happens at it.
+    pub kind: BarrierKind,
+    /// When it was triggered, milliseconds since the epoch.
+    pub triggered: i64,
+}
+
+/// What a barrier is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BarrierKind {
+    /// A periodic snapshot.
+    Checkpoint,
+    /// A snapshot that a user asked for.
+    Savepoint,
+    /// The replacement of a module.
+    Swap,
+}
