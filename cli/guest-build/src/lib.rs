@@ -22,6 +22,7 @@ pub use cargo::{BuildError, BuildOptions, BuiltModule, build_rust, build_rust_wo
 pub use component::{ComponentError, componentize, embed_world};
 pub use debian::{PackageError, Packages, running_as_root, running_on_debian};
 pub use describe::{Description, NotAComponent, describe};
+pub use lock::LockError;
 pub use progress::{Progress, Step};
 pub use run::CommandError;
 pub use standard_library::StandardLibraryError;

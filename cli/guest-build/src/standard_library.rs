@@ -4,7 +4,7 @@
 //! `rustup target add` would put it. A stamp beside it holds the version of the compiler that built it: libraries
 //! of another version are of no use, so that after an upgrade of the package it is built again.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,27 +70,22 @@ impl StandardLibrary {
         }
     }
 
-    /// Builds it from the compiler's own sources and puts it in place, unless another process just did.
+    /// Builds it from the compiler's own sources in the folder `work`, and puts it in place.
     pub(crate) fn build(
         &self,
         rustc: &Path,
         cargo: &Path,
         target: Target,
+        work: &Path,
         progress: Progress<'_>,
     ) -> Result<(), StandardLibraryError> {
-        make_folder(Path::new(WORK))?;
-        let _lock = lock(&Path::new(WORK).join("lock"), progress)?;
-        if self.readiness() == Readiness::Ready {
-            return Ok(());
-        }
         let compiler = self.version.lines().next().unwrap_or("rustc").to_owned();
         progress(&Step::BuildingStandardLibrary { compiler });
-        let work = Path::new(WORK).join("std");
-        write_carrier(&work)?;
-        compile(&work, rustc, cargo, target)?;
+        write_carrier(work)?;
+        compile(work, rustc, cargo, target)?;
         self.put_in_place(&work.join("target").join(target.triple()).join("release").join("deps"))?;
         // A few hundred megabytes that nobody needs again; that they stay is no failure.
-        let _ = fs::remove_dir_all(&work);
+        let _ = fs::remove_dir_all(work);
         Ok(())
     }
 
@@ -107,17 +102,6 @@ impl StandardLibrary {
         remove_folder(&self.folder)?;
         fs::rename(&partial, &self.folder).map_err(failed("rename", &partial))
     }
-}
-
-/// Takes the lock, which lasts until the file is dropped. Building for minutes twice at once would be a waste,
-/// and both would write to the same place.
-fn lock(path: &Path, progress: Progress<'_>) -> Result<File, StandardLibraryError> {
-    let file = File::create(path).map_err(failed("create", path))?;
-    if file.try_lock().is_err() {
-        progress(&Step::WaitingForLock { lock: path.to_owned() });
-        file.lock().map_err(failed("lock", path))?;
-    }
-    Ok(file)
 }
 
 /// An empty crate, since cargo builds the standard library only for something that needs it.
@@ -183,8 +167,6 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Standa
     move |source| StandardLibraryError::File { action, path, source }
 }
 
-/// Only root gets as far as building, so that a fixed place is no door for others.
-const WORK: &str = "/var/cache/millstream/guest-toolchain";
 const STAMP: &str = "millstream-built-with";
 const CARRIER: &str = "millstream_std_carrier";
 const CARRIER_MANIFEST: &str = r#"[package]
@@ -249,19 +231,5 @@ mod tests {
         fs::create_dir(folder.path().join("lib")).expect("a new folder");
         built_files(&folder.path().join("lib"));
         assert_eq!(library(folder.path(), "rustc 1.96.0").readiness(), Readiness::Ready);
-    }
-
-    #[test]
-    fn a_second_build_waits_and_says_so() {
-        let folder = tempfile::tempdir().expect("a folder for the test");
-        let path = folder.path().join("lock");
-        let held = lock(&path, &|_| panic!("nobody holds it yet")).expect("locks");
-        let (tell, told) = std::sync::mpsc::channel();
-        let waiter =
-            std::thread::spawn(move || lock(&path, &|step| tell.send(step.clone()).expect("listens")));
-        let step = told.recv().expect("the waiter says that it waits");
-        assert!(matches!(step, Step::WaitingForLock { .. }));
-        drop(held);
-        waiter.join().expect("no panic").expect("locks after the first");
     }
 }

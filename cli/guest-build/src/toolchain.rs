@@ -9,6 +9,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::debian::{self, PackageError, Packages};
+use crate::lock::{LockError, PreparationLock};
 use crate::progress::Progress;
 use crate::run::CommandError;
 use crate::standard_library::{Readiness, StandardLibrary, StandardLibraryError};
@@ -53,6 +54,9 @@ pub enum ToolchainError {
         /// What to run.
         remedy: String,
     },
+    /// The right to prepare a compiler could not be had.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// Packages could not be installed.
     #[error(transparent)]
     Packages(#[from] PackageError),
@@ -77,12 +81,23 @@ impl Toolchain {
         match decide(&facts) {
             Decision::UseOwn(target) => Ok(Self { rustc: own, cargo, target }),
             Decision::UseDebian => Ok(Self::debian(cargo)),
-            Decision::Prepare { packages } => {
-                prepare_debian(&packages, &cargo, search, progress)?;
-                Ok(Self::debian(cargo))
-            }
+            Decision::Prepare { .. } => Self::prepare(own, cargo, search, progress),
             Decision::Refuse { found, remedy } => Err(ToolchainError::NotFound { found, remedy }),
         }
+    }
+
+    /// Prepares what is missing, under the lock; another build may have done so while this one waited for it.
+    fn prepare(
+        own: PathBuf,
+        cargo: PathBuf,
+        search: &Search,
+        progress: Progress<'_>,
+    ) -> Result<Self, ToolchainError> {
+        let _lock = PreparationLock::take(Path::new(WORK), progress)?;
+        if let Decision::Prepare { packages } = decide(&Facts::gather(&own, search)) {
+            prepare_debian(&packages, &cargo, search, progress)?;
+        }
+        Ok(Self::debian(cargo))
     }
 
     fn debian(cargo: PathBuf) -> Self {
@@ -213,7 +228,10 @@ fn prepare_debian(
     let rustc = Path::new(DEBIAN_RUSTC);
     let target = Target::UnknownUnknown;
     let library = StandardLibrary::of(rustc, &search.directory, target).map_err(ToolchainError::Compiler)?;
-    Ok(library.build(rustc, cargo, target, progress)?)
+    if library.readiness() != Readiness::Ready {
+        library.build(rustc, cargo, target, &Path::new(WORK).join("std"), progress)?;
+    }
+    Ok(())
 }
 
 /// A program named by an environment variable, as cargo does for what it runs, or by its plain name.
@@ -221,6 +239,8 @@ fn program(variable: &str, name: &str) -> PathBuf {
     env::var_os(variable).filter(|value| !value.is_empty()).map_or_else(|| PathBuf::from(name), PathBuf::from)
 }
 
+/// Only root prepares anything, so that a fixed place is no door for others.
+const WORK: &str = "/var/cache/millstream/guest-toolchain";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 /// The compiler that Debian keeps current for browsers, its linker (whose version follows the compiler's LLVM),
 /// and the sources of its standard library.
