@@ -13,6 +13,7 @@ mod cargo;
 mod component;
 mod debian;
 mod describe;
+mod lock;
 mod progress;
 mod run;
 mod standard_library;
