@@ -1,0 +1,213 @@
+//! `#[derive(Input)]`, `#[derive(Output)]`, `#[derive(State)]`: one column a field.
+
+use proc_macro2::TokenStream as Tokens;
+use quote::{format_ident, quote};
+use syn::{DeriveInput, Error, Field, GenericParam, Ident, LitInt, LitStr, Result, Type};
+
+use crate::source::{elided, named_fields, plain_name, with_lifetime};
+
+/// Implements `Input`, and for tests `Given`.
+pub(crate) fn input(item: &DeriveInput) -> Result<Tokens> {
+    let row = Row::new(item)?;
+    let input = row.reads(&quote!(Input), "Reader");
+    let given = row.writes(&quote!(testing::Given), "Given");
+    Ok(quote!(#input #[cfg(not(target_family = "wasm"))] const _: () = { #given };))
+}
+
+/// Implements `Output`, and for tests `Seen`.
+pub(crate) fn output(item: &DeriveInput) -> Result<Tokens> {
+    let row = Row::new(item)?;
+    let output = row.writes(&quote!(Output), "Builder");
+    let seen = row.reads(&quote!(testing::Seen), "Seen");
+    Ok(quote!(#output #[cfg(not(target_family = "wasm"))] const _: () = { #seen };))
+}
+
+/// Implements `Input`, `Output` and `State`.
+pub(crate) fn state(item: &DeriveInput) -> Result<Tokens> {
+    let (input, output) = (input(item)?, output(item)?);
+    let name = &item.ident;
+    if let Some(parameter) = item.generics.params.first() {
+        return Err(Error::new_spanned(parameter, "a state is owned: expected a struct without parameters"));
+    }
+    let version = version(item)?;
+    Ok(quote! {
+        #input
+        #output
+        impl ::millstream::State for #name {
+            const VERSION: u32 = #version;
+        }
+    })
+}
+
+fn version(item: &DeriveInput) -> Result<u32> {
+    let mut version = 1;
+    for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("state")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("version") {
+                return Err(meta.error("unknown option: expected `version = 2`"));
+            }
+            version = meta.value()?.parse::<LitInt>()?.base10_parse()?;
+            Ok(())
+        })?;
+    }
+    Ok(version)
+}
+
+/// A struct whose fields are columns.
+struct Row<'a> {
+    item: &'a DeriveInput,
+    columns: Vec<Column<'a>>,
+}
+
+struct Column<'a> {
+    field: &'a Ident,
+    r#type: &'a Type,
+    name: String,
+}
+
+impl<'a> Row<'a> {
+    fn new(item: &'a DeriveInput) -> Result<Self> {
+        let foreign = |parameter: &&GenericParam| !matches!(parameter, GenericParam::Lifetime(_));
+        if let Some(parameter) = item.generics.params.iter().find(foreign) {
+            return Err(Error::new_spanned(parameter, "a row has columns of known types: expected lifetimes only"));
+        }
+        let columns = named_fields(item)?.into_iter().map(column).collect::<Result<_>>()?;
+        Ok(Self { item, columns })
+    }
+
+    fn specs(&self) -> Tokens {
+        let specs = self.columns.iter().map(|Column { r#type, name, .. }| {
+            let r#type = elided(r#type);
+            quote!(::millstream::__private::column::<#r#type>(#name))
+        });
+        quote! {
+            fn columns(_plain: &str) -> ::std::vec::Vec<::millstream::column::ColumnSpec> {
+                ::std::vec![#(#specs),*]
+            }
+        }
+    }
+
+    /// The struct with all its lifetimes replaced by one.
+    fn with_lifetime(&self, lifetime: &str) -> Tokens {
+        let name = &self.item.ident;
+        let lifetime = syn::Lifetime::new(lifetime, proc_macro2::Span::call_site());
+        let lifetimes = self.item.generics.lifetimes().map(|_| &lifetime);
+        let lifetimes: Vec<_> = lifetimes.collect();
+        if lifetimes.is_empty() { quote!(#name) } else { quote!(#name<#(#lifetimes),*>) }
+    }
+
+    /// The half that reads, for the trait of this name.
+    fn reads(&self, r#trait: &Tokens, suffix: &str) -> Tokens {
+        let (name, vis) = (&self.item.ident, &self.item.vis);
+        let reader = format_ident!("{name}{suffix}");
+        let row = self.with_lifetime("'__batch");
+        let anonymous = self.with_lifetime("'_");
+        let specs = self.specs();
+        let fields: Vec<_> = self.columns.iter().map(|column| column.field).collect();
+        let types: Vec<_> = self.columns.iter().map(|column| with_lifetime(column.r#type, "'__batch")).collect();
+        let positions = 0..fields.len();
+        quote! {
+            #[doc(hidden)]
+            #vis struct #reader<'__batch> {
+                #(#fields: <#types as ::millstream::Field>::View<'__batch>,)*
+                __rows: ::std::marker::PhantomData<&'__batch ()>,
+            }
+
+            impl ::millstream::#r#trait for #anonymous {
+                type Row<'__batch> = #row;
+                type Reader<'__batch> = #reader<'__batch>;
+
+                #specs
+
+                fn reader<'__batch>(
+                    batch: &'__batch ::millstream::column::Batch,
+                ) -> ::std::result::Result<#reader<'__batch>, ::millstream::column::Mismatch> {
+                    let _ = batch;
+                    ::std::result::Result::Ok(#reader {
+                        #(#fields: <#types as ::millstream::Field>::view(
+                            batch.column(#positions)?,
+                            batch.rows,
+                        )?,)*
+                        __rows: ::std::marker::PhantomData,
+                    })
+                }
+
+                #[inline(always)]
+                fn read<'__batch>(reader: &Self::Reader<'__batch>, row: usize) -> Self::Row<'__batch> {
+                    let _ = (reader, row);
+                    #name {
+                        #(#fields: <#types as ::millstream::Field>::value(&reader.#fields, row),)*
+                    }
+                }
+            }
+        }
+    }
+
+    /// The half that writes, for the trait of this name.
+    fn writes(&self, r#trait: &Tokens, suffix: &str) -> Tokens {
+        let (name, vis) = (&self.item.ident, &self.item.vis);
+        let builder = format_ident!("{name}{suffix}");
+        let anonymous = self.with_lifetime("'_");
+        let specs = self.specs();
+        let fields: Vec<_> = self.columns.iter().map(|column| column.field).collect();
+        let types: Vec<_> = self.columns.iter().map(|column| elided(column.r#type)).collect();
+        let owned: Vec<_> = self.columns.iter().map(|column| with_lifetime(column.r#type, "'static")).collect();
+        quote! {
+            #[doc(hidden)]
+            #vis struct #builder {
+                #(#fields: <#owned as ::millstream::Field>::Builder,)*
+            }
+
+            impl ::millstream::#r#trait for #anonymous {
+                type Builder = #builder;
+
+                #specs
+
+                fn builder(rows: usize) -> #builder {
+                    let _ = rows;
+                    #builder { #(#fields: <#types as ::millstream::Field>::builder(rows),)* }
+                }
+
+                #[inline(always)]
+                fn push(self, builder: &mut #builder) {
+                    let _ = &builder;
+                    let #name { #(#fields),* } = self;
+                    #(::millstream::Field::push(#fields, &mut builder.#fields);)*
+                }
+
+                fn push_absent(builder: &mut #builder) {
+                    let _ = &builder;
+                    #(<#types as ::millstream::Field>::push_null(&mut builder.#fields);)*
+                }
+
+                fn finish(builder: #builder) -> ::std::vec::Vec<::millstream::column::Column> {
+                    let _ = &builder;
+                    ::std::vec![#(<#types as ::millstream::Field>::finish(builder.#fields)),*]
+                }
+            }
+        }
+    }
+}
+
+fn column(field: &Field) -> Result<Column<'_>> {
+    let Some(ident) = &field.ident else {
+        return Err(Error::new_spanned(field, "expected a named field"));
+    };
+    let name = column_name(field)?.unwrap_or_else(|| plain_name(ident));
+    Ok(Column { field: ident, r#type: &field.ty, name })
+}
+
+/// Name given by `#[column(name = "…")]`.
+pub(crate) fn column_name(field: &Field) -> Result<Option<String>> {
+    let mut name = None;
+    for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("column")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("name") {
+                return Err(meta.error("unknown option: expected `name = \"…\"`"));
+            }
+            name = Some(meta.value()?.parse::<LitStr>()?.value());
+            Ok(())
+        })?;
+    }
+    Ok(name)
+}
