@@ -1,0 +1,84 @@
+//! Values by slot: the columns of a value state, or the accumulators of a window.
+
+use arrow_buffer::BooleanBuffer;
+use millstream_types::{Cells, Column, Columns};
+
+use crate::{bits::Bits, column_store::ColumnStore};
+
+/// A row of columns a slot, or none.
+#[derive(Clone, Debug)]
+pub(crate) struct CellStore {
+    columns: Vec<ColumnStore>,
+    present: Bits,
+}
+
+impl CellStore {
+    /// An empty store of these columns.
+    pub(crate) fn new(columns: &[Column]) -> Self {
+        Self { columns: columns.iter().map(ColumnStore::new).collect(), present: Bits::default() }
+    }
+
+    /// Makes room for slots below `slots`; before that none of them may be named.
+    pub(crate) fn grow(&mut self, slots: usize) {
+        self.columns.iter_mut().for_each(|c| c.grow(slots));
+    }
+
+    /// Whether a slot has a value.
+    pub(crate) fn is_present(&self, slot: u32) -> bool {
+        self.present.get(slot)
+    }
+
+    /// The values of some slots.
+    pub(crate) fn read(&self, slots: &[u32]) -> Cells {
+        Cells { present: self.present.gather(slots), values: self.read_values(slots) }
+    }
+
+    /// The values of slots that are known to have one.
+    pub(crate) fn read_values(&self, slots: &[u32]) -> Columns {
+        Columns::new(slots.len(), self.columns.iter().map(|c| c.gather(slots)).collect())
+    }
+
+    /// Sets the value of slot `slots[i]` to row `i`, or clears it where that is absent. A slot named twice ends as the
+    /// later row says.
+    pub(crate) fn write(&mut self, slots: &[u32], cells: &Cells) {
+        if cells.present.count_set_bits() == slots.len() {
+            return self.write_values(slots, &cells.values);
+        }
+        slots.iter().zip(&cells.present).for_each(|(&slot, present)| _ = self.present.set(slot, present));
+        let rows: Vec<usize> = cells.present.set_indices().collect();
+        let written: Vec<u32> = rows.iter().map(|&row| slots[row]).collect();
+        for (column, array) in self.columns.iter_mut().zip(&cells.values.arrays) {
+            column.scatter(&written, array, rows.iter().copied());
+        }
+        absent(&cells.present).for_each(|row| self.release(slots[row]));
+    }
+
+    /// Sets the value of slot `slots[i]` to row `i`.
+    pub(crate) fn write_values(&mut self, slots: &[u32], values: &Columns) {
+        self.write_rows(slots, values, 0..slots.len());
+    }
+
+    /// Sets the value of slot `slots[i]` to row `rows[i]`.
+    pub(crate) fn write_rows(&mut self, slots: &[u32], values: &Columns, rows: impl Iterator<Item = usize> + Clone) {
+        slots.iter().for_each(|&slot| _ = self.present.set(slot, true));
+        for (column, array) in self.columns.iter_mut().zip(&values.arrays) {
+            column.scatter(slots, array, rows.clone());
+        }
+    }
+
+    /// Clears a slot.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        self.present.set(slot, false);
+        self.release(slot);
+    }
+
+    fn release(&mut self, slot: u32) {
+        if !self.present.get(slot) {
+            self.columns.iter_mut().for_each(|c| c.clear(slot));
+        }
+    }
+}
+
+fn absent(present: &BooleanBuffer) -> impl Iterator<Item = usize> {
+    (0..present.len()).filter(|&row| !present.value(row))
+}

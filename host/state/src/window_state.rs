@@ -1,0 +1,124 @@
+//! State of windows: accumulators and contents, window first.
+//!
+//! A window is a namespace of its own with a key table of its own. The rows of a batch that fall into one window are
+//! resolved by one probe each, a fired window is a scan in slot order, and clearing it drops the table: no key is
+//! looked up when a window ends. Windows of all keys (tumbling, sliding, global) live here; sessions, which every
+//! key has for itself, live in [`crate::SessionState`].
+//!
+//! A call goes like this: `begin`, one `resolve` for each window that rows fall into, `read` and `write` (or `append`),
+//! or `rollback` to leave everything as it was. Groups are numbered over all windows of the call, so that one call of
+//! the function takes a whole batch.
+
+use millstream_types::{Cells, Columns, EncodedKeys, Runs, Window};
+
+use crate::{Grouping, StateError};
+
+/// What windows of every kind of state can do.
+pub trait WindowState: Send {
+    /// Starts a call over a batch of `rows` rows.
+    fn begin(&mut self, rows: usize);
+
+    /// Finds or makes the groups of rows that fall into `window`: all rows of `keys`, or those named. A row belongs to
+    /// one window a call.
+    fn resolve(&mut self, window: Window, keys: &EncodedKeys, rows: Option<&[u32]>) -> Result<(), StateError>;
+
+    /// The groups of the call so far.
+    fn grouping(&self) -> &Grouping;
+
+    /// The windows of the call with their groups: window, first group, number of groups.
+    fn call_windows(&self) -> &[CallWindow];
+
+    /// Ends the call and forgets what is new in it.
+    fn rollback(&mut self);
+
+    /// The first window at or behind `(end, start)` of `from`, in order of end, then start; all of them from `None`.
+    fn next_window(&self, from: Option<Window>) -> Option<Window>;
+
+    /// How many keys a window has; none if there is no such window.
+    fn keys_of(&self, window: Window) -> usize;
+
+    /// Drops a window with all that it has.
+    fn clear(&mut self, window: Window) -> Result<(), StateError>;
+
+    /// Drops groups of the current call, whose writes have been made.
+    fn remove_groups(&mut self, groups: &[u32]) -> Result<(), StateError>;
+}
+
+/// An accumulator for each key of each window.
+pub trait WindowAccumulators: WindowState {
+    /// The accumulators of the call's groups; absent for new ones.
+    fn read(&self) -> Result<Cells, StateError>;
+
+    /// Sets the accumulators of all groups of the call, but for the `skipped` ones (ascending), which stay as they are;
+    /// new ones among these are forgotten. Ends the call, but the groups stay known until the next `begin`.
+    fn write(&mut self, accumulators: &Columns, skipped: &[u32]) -> Result<(), StateError>;
+
+    /// Up to `limit` keys of a window with their accumulators, from `cursor` on, which starts at 0.
+    fn scan(&self, window: Window, cursor: Cursor, limit: usize) -> Result<AccumulatorSlice, StateError>;
+
+    /// Brings up to `limit` keys of `from`, from `cursor` on, into `into`. Keys that `into` does not have are copied at
+    /// once; for those that it has, the step holds both accumulators, and what the function makes of them is to be
+    /// handed to [`WindowAccumulators::finish_merge`] before anything else. `from` stays as it is.
+    fn merge(&mut self, into: Window, from: Window, cursor: Cursor, limit: usize) -> Result<MergeStep, StateError>;
+
+    /// Sets the accumulators of the last merge step's keys.
+    fn finish_merge(&mut self, merged: &Columns) -> Result<(), StateError>;
+}
+
+/// All rows for each key of each window.
+pub trait WindowContents: WindowState {
+    /// Appends each row of the batch to its group; rows without a group are left out. Ends the call.
+    fn append(&mut self, rows: &Columns) -> Result<(), StateError>;
+
+    /// Keys of a window with their rows in order of arrival, from `cursor` on: at least one key, and no further ones
+    /// once there are `limit` rows.
+    fn scan(&self, window: Window, cursor: Cursor, limit: usize) -> Result<ContentSlice, StateError>;
+}
+
+/// The groups that a call has in one window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallWindow {
+    /// The window.
+    pub window: Window,
+    /// Its first group.
+    pub first_group: u32,
+    /// How many groups it has.
+    pub groups: u32,
+}
+
+/// A position in a window: where a scan goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor(pub u32);
+
+/// Some keys of a window with their accumulators, one row a key.
+#[derive(Clone, Debug)]
+pub struct AccumulatorSlice {
+    /// The keys. Their hashes are good for state tables only: the lower half is not the key's.
+    pub keys: EncodedKeys,
+    /// The accumulators.
+    pub accumulators: Columns,
+    /// Where the next slice starts, if there is one.
+    pub next: Option<Cursor>,
+}
+
+/// Some keys of a window with their rows: run i belongs to key i.
+#[derive(Clone, Debug)]
+pub struct ContentSlice {
+    /// The keys. Their hashes are good for state tables only: the lower half is not the key's.
+    pub keys: EncodedKeys,
+    /// The rows.
+    pub rows: Runs,
+    /// Where the next slice starts, if there is one.
+    pub next: Option<Cursor>,
+}
+
+/// Accumulators to merge, pairwise.
+#[derive(Clone, Debug)]
+pub struct MergeStep {
+    /// What the function merges into.
+    pub into: Columns,
+    /// What it merges.
+    pub other: Columns,
+    /// Where the next step starts, if there is one.
+    pub next: Option<Cursor>,
+}
