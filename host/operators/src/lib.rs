@@ -5,12 +5,21 @@
 //! where it runs.
 
 mod assemble;
+mod call;
 mod json_row;
+mod map;
 mod project;
 mod row_errors;
+mod sink;
 #[cfg(test)]
 mod test_support;
+mod time_range;
+mod watermark;
 
 pub use assemble::{OutputColumn, OutputSpec, PortLayout};
+pub use call::Calls;
+pub use map::{MapOperator, MapSpec, OnTrap};
 pub use project::{Projected, ProjectionSpec, ReadColumn, without};
 pub use row_errors::{RowErrorSpec, RowErrors, dead_letter_schema};
+pub use sink::{SinkOperator, SinkSpec};
+pub use watermark::{BoundedOutOfOrderness, TimeAssigner, WatermarkOperator, WatermarkSpec};
