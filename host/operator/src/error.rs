@@ -33,7 +33,9 @@ pub enum OperatorError {
     #[error(transparent)]
     Batch(#[from] BatchError),
     /// A row was refused under the policy `fail`.
-    #[error("row refused: {reason}; row: {row}; set `on-error = \"skip\"` or `\"dead-letter\"` to go on without such rows")]
+    #[error(
+        "row refused: {reason}; row: {row}; set `on-error = \"skip\"` or `\"dead-letter\"` to go on without such rows"
+    )]
     Rejected {
         /// Why.
         reason: String,
@@ -46,7 +48,9 @@ impl OperatorError {
     /// Whose fault it is.
     pub fn whose(&self) -> Whose {
         match self {
-            OperatorError::Function(_) | OperatorError::Key(_) | OperatorError::Rejected { .. } => Whose::User,
+            OperatorError::Function(_) | OperatorError::Key(_) | OperatorError::Rejected { .. } => {
+                Whose::User
+            }
             OperatorError::Connector(e) => e.whose,
             OperatorError::State(_) | OperatorError::Batch(_) => Whose::Internal,
         }
@@ -135,7 +139,10 @@ impl ConnectorError {
     }
 
     /// Something outside failed.
-    pub fn external(message: impl Into<String>, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn external(
+        message: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
         Self { message: message.into(), whose: Whose::External, source: Some(source.into()) }
     }
 }

@@ -38,13 +38,23 @@ pub trait UserFunction {
     async fn open(&mut self) -> Result<(), FunctionError>;
 
     /// `map`: rows in, rows out.
-    async fn map(&mut self, input: &Columns, times: Option<&[i64]>, call: &mut CallContext) -> Result<Outcome, FunctionError>;
+    async fn map(
+        &mut self,
+        input: &Columns,
+        times: Option<&[i64]>,
+        call: &mut CallContext,
+    ) -> Result<Outcome, FunctionError>;
 
     /// `process`: rows with their keys.
-    async fn process(&mut self, input: &KeyedInput<'_>, call: &mut CallContext) -> Result<Outcome, FunctionError>;
+    async fn process(
+        &mut self,
+        input: &KeyedInput<'_>,
+        call: &mut CallContext,
+    ) -> Result<Outcome, FunctionError>;
 
     /// `on-timer`: at most one timer a key.
-    async fn on_timer(&mut self, fired: &Fired<'_>, call: &mut CallContext) -> Result<Outcome, FunctionError>;
+    async fn on_timer(&mut self, fired: &Fired<'_>, call: &mut CallContext)
+    -> Result<Outcome, FunctionError>;
 
     /// `accumulate`: rows into the accumulators of their groups; an absent cell is a new group.
     async fn accumulate(
@@ -57,7 +67,12 @@ pub trait UserFunction {
     ) -> Result<Accumulated, FunctionError>;
 
     /// `merge`: pairwise, row i of `other` into row i of `into`.
-    async fn merge(&mut self, into: &Columns, other: &Columns, call: &mut CallContext) -> Result<Columns, FunctionError>;
+    async fn merge(
+        &mut self,
+        into: &Columns,
+        other: &Columns,
+        call: &mut CallContext,
+    ) -> Result<Columns, FunctionError>;
 
     /// `finish`: the results of groups; origins name groups.
     async fn finish(

@@ -4,22 +4,22 @@
 //! [`Operator`], never their insides; connectors see neither.
 
 mod clock;
-mod metrics;
+mod collector;
 mod context;
 mod error;
-mod collector;
-mod operator;
-mod source;
-mod sink;
 mod function;
+mod metrics;
+mod operator;
+mod sink;
+mod source;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use collector::Collector;
 pub use context::OperatorContext;
 pub use error::{ConnectorError, FunctionError, OperatorError, RowPolicy, Whose};
 pub use function::{
-    Accumulated, CallContext, Fired, FunctionFactory, FunctionOutput, KeyedInput, ModuleInspector, Origin, Outcome,
-    Rejected, UserFunction,
+    Accumulated, CallContext, Fired, FunctionFactory, FunctionOutput, KeyedInput, ModuleInspector, Origin,
+    Outcome, Rejected, UserFunction,
 };
 pub use metrics::{MetricValue, OperatorMetrics};
 pub use operator::{Operator, Progress};

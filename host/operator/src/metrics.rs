@@ -76,7 +76,10 @@ impl OperatorMetrics {
 
     /// Sets a gauge of the user's.
     pub fn gauge(&self, name: &str, value: f64) {
-        self.user.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), MetricValue::Gauge(value));
+        self.user
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.to_owned(), MetricValue::Gauge(value));
     }
 
     /// The user's figures by name.

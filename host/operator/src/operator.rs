@@ -51,8 +51,17 @@ pub trait Operator {
         out.status(idle);
     }
 
+    /// The input has run dry for now: what is held back for the sake of larger pieces goes out.
+    async fn flush(&mut self) -> Result<(), OperatorError> {
+        Ok(())
+    }
+
     /// A barrier has been aligned: what has to go out before it goes out now.
-    async fn before_barrier(&mut self, _barrier: &Barrier, _out: &mut Collector) -> Result<(), OperatorError> {
+    async fn before_barrier(
+        &mut self,
+        _barrier: &Barrier,
+        _out: &mut Collector,
+    ) -> Result<(), OperatorError> {
         Ok(())
     }
 

@@ -1,1 +1,8 @@
-//! To be written.
+//! The runtime's decisions as pure state machines: no clock, no socket, no executor. Events go in by `handle_*`,
+//! what has to happen comes out as values; the caller acts.
+
+mod credit;
+mod valve;
+
+pub use credit::{Admission, CREDIT_BYTES, CreditLedger, credits_for};
+pub use valve::{Valve, ValveEvents};

@@ -1,1 +1,24 @@
-//! To be written.
+//! What runs in a worker: slots, and in them subtasks, each a loop over its input, a chain of operators and outputs.
+//!
+//! A slot is a thread with an executor of its own; its subtasks are futures on it that give way to each other at
+//! batch boundaries. Nothing on the data path is shared between threads but the channels of `millstream_net`.
+
+mod chain;
+mod error;
+mod gate;
+mod mail;
+mod output;
+mod partition;
+mod slot;
+mod source;
+mod subtask;
+
+pub use chain::{Chain, ChainedOperator, Target};
+pub use error::TaskError;
+pub use gate::{GateChannel, InputGate};
+pub use mail::{Mail, Mailbox};
+pub use output::ResultPartition;
+pub use partition::Partitioner;
+pub use slot::{Slot, SlotClosed};
+pub use source::{SourceTask, SplitRequests, SplitService};
+pub use subtask::{Input, Subtask, SubtaskEnd};

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BinaryViewArray, RecordBatch, StringViewArray, UInt32Array, cast::AsArray};
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, RecordBatch, StringViewArray, UInt32Array, cast::AsArray,
+};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::DataType as ArrowType;
-use arrow_select::take::take;
+use arrow_select::{concat::concat_batches, take::take};
 
 use crate::{NO_TIME, Schema};
 
@@ -45,9 +47,8 @@ impl Batch {
     /// A batch of `schema` out of its columns and the rows' event times.
     pub fn new(schema: &Schema, arrays: Vec<ArrayRef>, times: ScalarBuffer<i64>) -> Result<Self, BatchError> {
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(times.len()));
-        let records = RecordBatch::try_new_with_options(schema.arrow().clone(), arrays, &options).map_err(|e| {
-            BatchError::Columns { schema: schema.names(), reason: e.to_string() }
-        })?;
+        let records = RecordBatch::try_new_with_options(schema.arrow().clone(), arrays, &options)
+            .map_err(|e| BatchError::Columns { schema: schema.names(), reason: e.to_string() })?;
         Ok(Self { records, times, kinds: None })
     }
 
@@ -104,7 +105,8 @@ impl Batch {
     /// # Panics
     /// If an index is out of range: whoever takes indices from outside checks them.
     pub fn take(&self, indices: &UInt32Array) -> Self {
-        let gather = |column: &ArrayRef| take(column, indices, None).expect("indices were checked by the caller");
+        let gather =
+            |column: &ArrayRef| take(column, indices, None).expect("indices were checked by the caller");
         let columns = self.records.columns().iter().map(gather).collect();
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(indices.len()));
         let records = RecordBatch::try_new_with_options(self.records.schema(), columns, &options)
@@ -112,6 +114,35 @@ impl Batch {
         let times = indices.values().iter().map(|&i| self.times[i as usize]).collect();
         let kinds = self.kinds.as_ref().map(|k| indices.values().iter().map(|&i| k[i as usize]).collect());
         Self { records, times, kinds }
+    }
+
+    /// The rows of `batches`, one behind the other; they have one schema. `None` if there is no batch.
+    ///
+    /// # Panics
+    /// If the schemas differ: batches of one stream never do.
+    pub fn concat(batches: &[Batch]) -> Option<Batch> {
+        let first = match batches {
+            [] => return None,
+            [only] => return Some(only.clone()),
+            [first, ..] => first,
+        };
+        let records = concat_batches(&first.records.schema(), batches.iter().map(|b| &b.records))
+            .expect("batches of one stream have one schema");
+        let times = batches.iter().flat_map(|b| b.times.iter().copied()).collect();
+        let kinds = batches.iter().any(|b| b.kinds.is_some()).then(|| {
+            let of = |b: &Batch| b.kinds.as_ref().map_or_else(|| vec![0; b.rows()], |k| k.to_vec());
+            batches.iter().flat_map(of).collect()
+        });
+        Some(Batch { records, times, kinds })
+    }
+
+    /// Copies text and bytes out of buffers of which only a small part is shown: see [`compact`].
+    pub fn compacted(self) -> Self {
+        let columns = self.records.columns().iter().map(compact).collect();
+        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rows()));
+        let records = RecordBatch::try_new_with_options(self.records.schema(), columns, &options)
+            .expect("the same columns fit the same schema");
+        Self { records, ..self }
     }
 
     /// Bytes that this batch keeps alive: what a queue is charged for holding it.
@@ -130,26 +161,39 @@ impl Batch {
 fn content_bytes(array: &dyn Array) -> usize {
     let validity = array.nulls().map_or(0, |_| array.len().div_ceil(8));
     let values = match array.data_type() {
-        ArrowType::Utf8View => array.as_string_view().lengths().map(|n| n as usize).sum::<usize>() + array.len() * 4,
-        ArrowType::BinaryView => array.as_binary_view().lengths().map(|n| n as usize).sum::<usize>() + array.len() * 4,
+        ArrowType::Utf8View => {
+            array.as_string_view().lengths().map(|n| n as usize).sum::<usize>() + array.len() * 4
+        }
+        ArrowType::BinaryView => {
+            array.as_binary_view().lengths().map(|n| n as usize).sum::<usize>() + array.len() * 4
+        }
         ArrowType::Boolean => array.len().div_ceil(8),
         other => array.len() * other.primitive_width().unwrap_or(16),
     };
     validity + values
 }
 
-/// Copies the text and bytes of view columns that keep more than twice what they show into buffers of their own,
+/// Copies the text and bytes of view columns that keep more than four times what they show into buffers of their own,
 /// so that a small batch does not keep a large buffer alive. Other columns are shared.
 pub fn compact(array: &ArrayRef) -> ArrayRef {
-    let wasteful = |buffers: &[Buffer], used: usize| buffers.iter().map(Buffer::len).sum::<usize>() > 2 * used + 4096;
+    let wasteful =
+        |buffers: &[Buffer], used: usize| buffers.iter().map(Buffer::len).sum::<usize>() > 4 * used + 4096;
     match array.data_type() {
         ArrowType::Utf8View => {
             let view: &StringViewArray = array.as_string_view();
-            if wasteful(view.data_buffers(), view.total_buffer_bytes_used()) { Arc::new(view.gc()) } else { array.clone() }
+            if wasteful(view.data_buffers(), view.total_buffer_bytes_used()) {
+                Arc::new(view.gc())
+            } else {
+                array.clone()
+            }
         }
         ArrowType::BinaryView => {
             let view: &BinaryViewArray = array.as_binary_view();
-            if wasteful(view.data_buffers(), view.total_buffer_bytes_used()) { Arc::new(view.gc()) } else { array.clone() }
+            if wasteful(view.data_buffers(), view.total_buffer_bytes_used()) {
+                Arc::new(view.gc())
+            } else {
+                array.clone()
+            }
         }
         _ => array.clone(),
     }

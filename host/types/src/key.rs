@@ -221,7 +221,9 @@ impl KeyReader {
 
 fn read_column(data_type: DataType, keys: &mut [&[u8]]) -> Option<ArrayRef> {
     let array: ArrayRef = match data_type {
-        DataType::Boolean => Arc::new(fixed(keys, |b: [u8; 1]| b[0] != 0)?.into_iter().collect::<BooleanArray>()),
+        DataType::Boolean => {
+            Arc::new(fixed(keys, |b: [u8; 1]| b[0] != 0)?.into_iter().collect::<BooleanArray>())
+        }
         DataType::Int32 => Arc::new(fixed(keys, unflip_i32)?.into_iter().collect::<Int32Array>()),
         DataType::Date => Arc::new(fixed(keys, unflip_i32)?.into_iter().collect::<Date32Array>()),
         DataType::Int64 => Arc::new(fixed(keys, unflip_i64)?.into_iter().collect::<Int64Array>()),
@@ -335,7 +337,10 @@ mod tests {
     fn golden_bytes() {
         let ints = Arc::new(Int64Array::from(vec![Some(1), None, Some(-1)]));
         assert_eq!(hex(ints), ["018000000000000001", "00", "017fffffffffffffff"]);
-        assert_eq!(hex(Arc::new(Int64Array::from(vec![1, -1]))), ["018000000000000001", "017fffffffffffffff"]);
+        assert_eq!(
+            hex(Arc::new(Int64Array::from(vec![1, -1]))),
+            ["018000000000000001", "017fffffffffffffff"]
+        );
         assert_eq!(hex(Arc::new(Int32Array::from(vec![258]))), ["0180000102"]);
         assert_eq!(hex(Arc::new(BooleanArray::from(vec![true, false]))), ["0101", "0100"]);
         let floats = Float64Array::from(vec![1.0, -1.0, 0.0, -0.0]);
@@ -353,7 +358,8 @@ mod tests {
         let texts = ["", "\0", "\0\0", "\0a", "a", "a\0", "aa", "b"];
         let keys = encode(&[Arc::new(StringViewArray::from(texts.to_vec()))]);
         assert!(keys.iter().collect::<Vec<_>>().is_sorted());
-        let floats = vec![f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, 0.0, 1e-300, 2.0, f64::INFINITY, f64::NAN];
+        let floats =
+            vec![f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, 0.0, 1e-300, 2.0, f64::INFINITY, f64::NAN];
         assert!(encode(&[Arc::new(Float64Array::from(floats))]).iter().collect::<Vec<_>>().is_sorted());
         let ints = vec![i32::MIN, -2, 0, 3, i32::MAX];
         assert!(encode(&[Arc::new(Int32Array::from(ints))]).iter().collect::<Vec<_>>().is_sorted());
@@ -368,8 +374,13 @@ mod tests {
             Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)])),
             Arc::new(TimestampMillisecondArray::from(vec![Some(5), Some(-5), None]).with_timezone("UTC")),
         ];
-        let reader =
-            KeyReader::new([DataType::Utf8, DataType::Int32, DataType::Float32, DataType::Boolean, DataType::Timestamp]);
+        let reader = KeyReader::new([
+            DataType::Utf8,
+            DataType::Int32,
+            DataType::Float32,
+            DataType::Boolean,
+            DataType::Timestamp,
+        ]);
         let read = reader.read(encode(&columns).iter()).expect("just encoded");
         assert_eq!(read, columns);
     }

@@ -1,16 +1,16 @@
 //! What every part of Millstream speaks of: times, ids, schemas, keys, batches, stream elements and module
 //! manifests. Nothing here runs anything; nothing here knows of a runtime, a sandbox or a disk.
 
-mod time;
-mod ids;
-mod schema;
-mod columns;
 mod batch;
+mod columns;
 mod element;
+mod ids;
 mod key;
 mod key_group;
-mod manifest;
 mod limits;
+mod manifest;
+mod schema;
+mod time;
 
 pub use batch::{Batch, BatchError, compact};
 pub use columns::{Cells, Columns, Entries, Runs};
@@ -20,8 +20,8 @@ pub use key::{EncodedKeys, KeyError, KeyReader, encode_keys};
 pub use key_group::{KeyGroup, KeyGroupRange, MaxParallelism, hash_key};
 pub use limits::Limits;
 pub use manifest::{
-    Accumulator, Carry, Clock, Column, Distribution, Function, FunctionKind, Input, Lifecycle, MANIFEST_VERSION,
-    Manifest, ManifestError, Module, Output, Parameter, Redistribution, State, StateKind,
+    Accumulator, Carry, Clock, Column, Distribution, Function, FunctionKind, Input, Lifecycle,
+    MANIFEST_VERSION, Manifest, ManifestError, Module, Output, Parameter, Redistribution, State, StateKind,
 };
 pub use schema::{DataType, Field, ParseTypeError, Schema};
 pub use time::{MAX_WATERMARK, MIN_WATERMARK, NO_TIME, Window};

@@ -267,7 +267,9 @@ pub enum ManifestError {
     #[error("the manifest is not valid: {0}")]
     Json(#[from] serde_json::Error),
     /// Made for a later host.
-    #[error("the manifest has version {found}, this host reads up to {MANIFEST_VERSION}: use a newer host or an older SDK")]
+    #[error(
+        "the manifest has version {found}, this host reads up to {MANIFEST_VERSION}: use a newer host or an older SDK"
+    )]
     Version {
         /// The version found.
         found: u32,
@@ -342,7 +344,8 @@ impl Function {
         ];
         let columns = self.inputs.iter().map(|i| &i.columns).chain(self.outputs.iter().map(|o| &o.columns));
         let columns = columns.chain(self.states.iter().map(|s| &s.columns)).chain([&self.key]);
-        let columns = columns.filter_map(|c| repeated(c.iter().map(|c| &c.name))).map(|n| ("column", Some(n)));
+        let columns =
+            columns.filter_map(|c| repeated(c.iter().map(|c| &c.name))).map(|n| ("column", Some(n)));
         let mut all = groups.into_iter().chain(columns);
         all.find_map(|(what, name)| name.map(|n| format!("has two {what}s named `{n}`")))
     }
@@ -389,7 +392,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_refused_with_the_reason() {
-        let refused = |from: &str, to: &str| Manifest::parse(&MAP.replace(from, to)).expect_err("refused").to_string();
+        let refused =
+            |from: &str, to: &str| Manifest::parse(&MAP.replace(from, to)).expect_err("refused").to_string();
         assert!(refused("\"manifest\":1", "\"manifest\":2").contains("version 2"));
         assert!(refused("\"type\":\"int64\"", "\"type\":\"int\"").contains("unknown variant `int`"));
         assert_eq!(

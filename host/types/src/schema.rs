@@ -109,7 +109,9 @@ impl fmt::Display for DataType {
 
 /// A type name that is none of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown type `{found}`: expected one of boolean, int32, int64, float32, float64, timestamp, date, utf8, binary (with `?` behind it if null is allowed)")]
+#[error(
+    "unknown type `{found}`: expected one of boolean, int32, int64, float32, float64, timestamp, date, utf8, binary (with `?` behind it if null is allowed)"
+)]
 pub struct ParseTypeError {
     /// What stood there.
     pub found: String,

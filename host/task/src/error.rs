@@ -1,0 +1,54 @@
+//! What ends a subtask before its time.
+
+use millstream_net::{Disconnected, TransportError};
+use millstream_operator::OperatorError;
+
+/// The failure of a subtask.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// An operator of its chain failed.
+    #[error("{operator}: {source}")]
+    Operator {
+        /// The operator with its position, `delays[0]`.
+        operator: String,
+        /// What went wrong.
+        source: OperatorError,
+    },
+    /// A subtask that it is connected with has gone; that one's failure is the cause.
+    #[error("{subtask}: {source}")]
+    Disconnected {
+        /// This subtask.
+        subtask: String,
+        /// The channel.
+        source: Disconnected,
+    },
+    /// A channel could not be opened.
+    #[error("{subtask}: {source}")]
+    Transport {
+        /// This subtask.
+        subtask: String,
+        /// Why.
+        source: TransportError,
+    },
+    /// The one that hands out splits is gone.
+    #[error("{subtask}: nobody hands out splits any more")]
+    NoEnumerator {
+        /// This subtask.
+        subtask: String,
+    },
+    /// Our own code panicked.
+    #[error("{subtask}: internal error: {message}; please report it")]
+    Panicked {
+        /// This subtask.
+        subtask: String,
+        /// The panic's text.
+        message: String,
+    },
+}
+
+impl TaskError {
+    /// Whether another subtask's failure is behind this one.
+    pub fn is_consequence(&self) -> bool {
+        matches!(self, Self::Disconnected { .. })
+    }
+}

@@ -1,0 +1,108 @@
+//! The input gate: all channels into a subtask as one stream.
+//!
+//! Channels are asked in turn, so that none starves. Watermarks and statuses go through the valve; what comes out is
+//! what the chain has to see.
+
+use std::{
+    collections::VecDeque,
+    task::{Context, Poll},
+};
+
+use millstream_net::{ChannelReceiver, Disconnected};
+use millstream_protocol::{Valve, ValveEvents};
+use millstream_types::{Batch, StreamElement};
+
+/// A channel of a gate with the input port that it leads to. Several channels on a port are a union.
+pub struct GateChannel {
+    /// The input port of the chain's head.
+    pub port: usize,
+    /// The receiving end.
+    pub receiver: Box<dyn ChannelReceiver>,
+}
+
+/// What a gate has for the chain.
+#[derive(Debug)]
+pub(crate) enum GateEvent {
+    /// Rows for a port.
+    Batch(usize, Batch),
+    /// Event time has moved on.
+    Watermark(i64),
+    /// All inputs have become idle, or one is active again.
+    Idle(bool),
+    /// All channels have ended.
+    End,
+}
+
+/// The receiving ends of all channels of a subtask.
+pub struct InputGate {
+    channels: Vec<Option<GateChannel>>,
+    valve: Valve,
+    ready: VecDeque<GateEvent>,
+    next: usize,
+}
+
+impl InputGate {
+    /// A gate over these channels. One without channels ends at once.
+    pub fn new(channels: Vec<GateChannel>) -> Self {
+        let ready = if channels.is_empty() { VecDeque::from([GateEvent::End]) } else { VecDeque::new() };
+        Self {
+            valve: Valve::new(channels.len()),
+            channels: channels.into_iter().map(Some).collect(),
+            ready,
+            next: 0,
+        }
+    }
+
+    /// The next event. After [`GateEvent::End`] there is none.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<GateEvent, Disconnected>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Poll::Ready(Ok(event));
+            }
+            match self.poll_channels(cx) {
+                Poll::Ready(Ok((index, element))) => self.handle(index, element),
+                Poll::Ready(Err(gone)) => return Poll::Ready(Err(gone)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    fn poll_channels(&mut self, cx: &mut Context<'_>) -> Poll<Result<(usize, StreamElement), Disconnected>> {
+        let count = self.channels.len();
+        for offset in 0..count {
+            let index = (self.next + offset) % count;
+            let Some(channel) = &mut self.channels[index] else { continue };
+            if let Poll::Ready(received) = channel.receiver.poll_receive(cx) {
+                self.next = (index + 1) % count;
+                return Poll::Ready(received.map(|element| (index, element)));
+            }
+        }
+        Poll::Pending
+    }
+
+    fn handle(&mut self, index: usize, element: StreamElement) {
+        let events = match element {
+            StreamElement::Batch(batch) => {
+                let events = self.valve.handle_active(index);
+                let port = self.channels[index].as_ref().map_or(0, |c| c.port);
+                self.announce(events);
+                return self.ready.push_back(GateEvent::Batch(port, batch));
+            }
+            StreamElement::Watermark(watermark) => self.valve.handle_watermark(index, watermark),
+            StreamElement::Idle => self.valve.handle_idle(index),
+            StreamElement::Active => self.valve.handle_active(index),
+            StreamElement::EndOfInput => {
+                self.channels[index] = None;
+                self.valve.handle_end(index)
+            }
+            StreamElement::Barrier(_) | StreamElement::LatencyMarker { .. } => ValveEvents::default(),
+        };
+        self.announce(events);
+    }
+
+    fn announce(&mut self, events: ValveEvents) {
+        self.ready.extend(events.idle.map(GateEvent::Idle));
+        self.ready.extend(events.watermark.map(GateEvent::Watermark));
+        self.ready.extend(events.ended.then_some(GateEvent::End));
+    }
+}
