@@ -6,15 +6,6 @@ pub fn is_set(bitmap: &[u8], row: usize) -> bool {
     bitmap.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1)
 }
 
-/// A bitmap of `rows` set bits.
-pub(crate) fn all_set(rows: usize) -> Vec<u8> {
-    let mut bitmap = vec![0xff; rows.div_ceil(8)];
-    if let (Some(last), used @ 1..) = (bitmap.last_mut(), rows % 8) {
-        *last = (1 << used) - 1;
-    }
-    bitmap
-}
-
 /// Grows a bitmap bit by bit.
 #[derive(Debug, Default)]
 pub struct BitBuilder {
@@ -72,8 +63,5 @@ mod tests {
         let mut bits = BitBuilder::default();
         bits.push(true);
         assert_eq!(bits.into_validity(), None);
-        assert_eq!(all_set(10), vec![0xff, 0b11]);
-        assert_eq!(all_set(8), vec![0xff]);
-        assert_eq!(all_set(0), Vec::<u8>::new());
     }
 }

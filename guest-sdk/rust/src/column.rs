@@ -243,6 +243,12 @@ pub fn check_positions(positions: &[u32], limit: usize) -> Result<(), Mismatch> 
     }
 }
 
+/// Whether there is one of something for each row.
+#[doc(hidden)]
+pub fn check_rows(found: usize, expected: usize) -> Result<(), Mismatch> {
+    if found == expected { Ok(()) } else { Err(Mismatch::Rows { expected, found }) }
+}
+
 /// Whether `offsets` are `runs` + 1 rising positions up to exactly `items`.
 #[doc(hidden)]
 pub fn check_runs(offsets: &[u32], runs: usize, items: usize) -> Result<(), Mismatch> {

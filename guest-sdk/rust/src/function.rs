@@ -6,10 +6,11 @@ use thiserror::Error;
 
 use crate::column::{Batch, Mismatch};
 use crate::host::Cells;
-use crate::manifest::{FunctionSpec, ModuleSpec, describe};
+use crate::manifest::{FunctionSpec, ModuleSpec, ParameterSpec, StateSpec, describe};
 pub use crate::outcome::{Origin, Outcome, PortOutput};
 pub use crate::reject::Rejected;
 use crate::time::{Clock, Window};
+use crate::timers::ProcessContext;
 
 /// A call that the function refuses as a whole.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -290,5 +291,54 @@ impl<'a> Times<'a> {
     #[inline]
     pub fn at(&self, row: usize) -> crate::EventTime {
         self.0.map_or(crate::EventTime::NONE, |times| crate::EventTime::from_raw(times[row]))
+    }
+}
+
+/// What a function's struct holds; `#[derive(Function)]` implements it.
+pub trait Fields: Sized {
+    /// Specifications of its states.
+    fn states() -> Vec<StateSpec>;
+    /// Specifications of its parameters.
+    fn parameters() -> Vec<ParameterSpec>;
+    /// Opens states and reads parameters.
+    fn open() -> Result<Self, String>;
+    /// Starts a call with so many keys.
+    fn begin(&mut self, keys: usize);
+    /// Says which of the call's keys is the current one.
+    fn select(&mut self, key: usize);
+    /// Ends a call: states write back what changed.
+    fn flush(&mut self);
+}
+
+/// A function's struct together with its context.
+#[doc(hidden)]
+pub struct Running<F> {
+    pub function: F,
+    pub context: ProcessContext,
+}
+
+impl<F: Fields> Running<F> {
+    /// Opens it.
+    pub fn open() -> Result<Self, String> {
+        Ok(Self { function: F::open()?, context: ProcessContext::default() })
+    }
+
+    /// Starts a call.
+    pub fn begin(&mut self, keys: usize, watermark: i64) {
+        self.function.begin(keys);
+        self.context.begin(watermark);
+    }
+
+    /// Says which of the call's keys is the current one.
+    #[inline(always)]
+    pub fn select(&mut self, key: usize) {
+        self.function.select(key);
+        self.context.select(key);
+    }
+
+    /// Ends a call.
+    pub fn flush(&mut self) {
+        self.function.flush();
+        self.context.flush();
     }
 }

@@ -1,6 +1,8 @@
 //! Write Millstream functions in Rust.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::aggregate::{accumulated, accumulators, merge};
+    pub use crate::column::{check_positions, check_rows, check_runs};
     pub use crate::columns::{Taken, column_data, columns_outcome};
     pub use crate::context::log;
     pub use crate::function::Times;
@@ -12,6 +14,7 @@ pub mod __private {
     pub use crate::component::{Component, bindings, bindings::export};
 }
 
+mod aggregate;
 pub mod bits;
 pub mod column;
 mod columns;
@@ -26,9 +29,11 @@ mod outcome;
 mod parameters;
 mod reject;
 mod row;
+mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 mod time;
+mod timers;
 
 pub use millstream_macros::{
     Columns, Function, Input, Output, Parameters, State, aggregate, map, module, process, window,
@@ -42,4 +47,6 @@ pub use self::outcome::Collector;
 pub use self::parameters::{ParameterValue, Parameters};
 pub use self::reject::Reject;
 pub use self::row::{Input, Output, State};
+pub use self::state::{Handle, ListState, MapKey, MapState, OperatorState, UnionState, ValueState};
 pub use self::time::{Clock, Date, EventTime, Timer, Timestamp, Window};
+pub use self::timers::ProcessContext;

@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod attribute;
+mod block;
 mod columns;
 mod function;
 mod map;
