@@ -1,0 +1,257 @@
+//! Records out of a file, many at a time: a buffer that is refilled in large pieces and cut at record ends.
+
+use std::{io::Read, ops::Range};
+
+use memchr::{memchr, memchr_iter};
+use millstream_operator::{ConnectorError, Whose};
+use millstream_types::Limits;
+
+use super::{compression, layout::Layout, options::Compression, record::RecordScanner, split::FileSplit};
+
+/// Bytes that are read at once and from which a batch forms.
+const CHUNK: usize = 1 << 20;
+
+/// The records of one split.
+pub(crate) struct RecordInput {
+    name: String,
+    compression: Compression,
+    source: Box<dyn Read>,
+    scanner: RecordScanner,
+    buffer: Vec<u8>,
+    /// Where the buffer's first byte stands in the (decompressed) file, counted from where reading began.
+    offset: u64,
+    /// First byte of the buffer that has not been handed out.
+    start: usize,
+    /// Line of that byte in its file.
+    line: u64,
+    ended: bool,
+    records: Vec<Record>,
+}
+
+/// A record within the buffer, its line break included.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) bytes: Range<usize>,
+    pub(crate) text_behind_quote: bool,
+}
+
+/// What comes next.
+pub(crate) enum Next {
+    /// [`RecordInput::records`] has complete records.
+    Records,
+    /// A piece that is no record.
+    Broken(BrokenRecord),
+    /// Nothing.
+    End,
+}
+
+/// A piece of input in which no end of a record was found.
+pub(crate) struct BrokenRecord {
+    pub(crate) line: u64,
+    pub(crate) reason: &'static str,
+    pub(crate) text: Vec<u8>,
+}
+
+impl RecordInput {
+    /// Reads the split of a file.
+    pub(crate) fn open(layout: &Layout, split: &FileSplit) -> Result<Self, ConnectorError> {
+        let name = split.path.display().to_string();
+        let compression = layout.compression(&split.path);
+        let source = compression::open(&split.path, compression, split.start, split.end)
+            .map_err(|e| ConnectorError::external(format!("{name}: cannot open the file: {e}"), e))?;
+        Ok(Self {
+            name,
+            compression,
+            source,
+            scanner: layout.scanner(),
+            buffer: Vec::new(),
+            offset: 0,
+            start: 0,
+            line: split.line,
+            ended: false,
+            records: Vec::new(),
+        })
+    }
+
+    /// Finds up to `limit` records; they stay in the buffer until [`RecordInput::consume`].
+    pub(crate) fn next(&mut self, limit: usize) -> Result<Next, ConnectorError> {
+        self.records.clear();
+        self.scanner.reset();
+        if !self.ended && self.buffer.len() - self.start < CHUNK / 2 {
+            self.fill()?;
+        }
+        let mut scanned = self.start;
+        let mut record_start = self.start;
+        loop {
+            while self.records.len() < limit
+                && let Some(length) = self.scanner.next_end(&self.buffer[scanned..])
+            {
+                scanned += length;
+                self.push(record_start..scanned);
+                record_start = scanned;
+            }
+            if !self.records.is_empty() {
+                // What is left in the buffer at the end of the file belongs to the next call.
+                return Ok(Next::Records);
+            }
+            self.skip(record_start);
+            if self.ended {
+                return Ok(self.last_record());
+            }
+            if self.buffer.len() - self.start > Limits::RECORD_BYTES {
+                return self.too_long().map(Next::Broken);
+            }
+            self.fill()?;
+            record_start = self.start;
+            scanned = self.start;
+            self.scanner.reset();
+        }
+    }
+
+    /// The records that [`RecordInput::next`] found, in order.
+    pub(crate) fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The bytes of neighbouring records.
+    pub(crate) fn bytes(&self, records: &[Record]) -> &[u8] {
+        match (records.first(), records.last()) {
+            (Some(first), Some(last)) => &self.buffer[first.bytes.start..last.bytes.end],
+            _ => &[],
+        }
+    }
+
+    /// The lines on which found records start, which are given by position and in order.
+    pub(crate) fn lines_of(&self, found: impl Iterator<Item = usize>) -> Vec<u64> {
+        let (mut line, mut at) = (self.line, self.start);
+        let next_line = |index: usize| {
+            let start = self.records[index].bytes.start;
+            line += count_lines(&self.buffer[at..start]);
+            at = start;
+            line
+        };
+        found.map(next_line).collect()
+    }
+
+    /// How far it has got: bytes and line breaks before what comes next.
+    pub(crate) fn position(&self) -> (u64, u64) {
+        (self.offset + self.start as u64, self.line)
+    }
+
+    /// Lets go of the records that [`RecordInput::next`] found.
+    pub(crate) fn consume(&mut self) {
+        if let Some(last) = self.records.last() {
+            self.skip(last.bytes.end);
+            self.records.clear();
+        }
+    }
+
+    /// Drops a byte order mark at the start of a file.
+    pub(crate) fn skip_byte_order_mark(&mut self) -> Result<(), ConnectorError> {
+        self.fill()?;
+        if self.buffer.starts_with(b"\xEF\xBB\xBF") {
+            self.start = 3;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, bytes: Range<usize>) {
+        let text_behind_quote = self.scanner.take_text_behind_quote();
+        let blank = self.buffer[bytes.clone()].iter().all(|b| matches!(b, b'\n' | b'\r'));
+        if !blank {
+            self.records.push(Record { bytes, text_behind_quote });
+        }
+    }
+
+    fn skip(&mut self, to: usize) {
+        self.line += count_lines(&self.buffer[self.start..to]);
+        self.start = to;
+    }
+
+    /// The file has ended, and the buffer holds no complete record: perhaps one without a line break.
+    fn last_record(&mut self) -> Next {
+        let rest = self.start..self.buffer.len();
+        if rest.is_empty() {
+            return Next::End;
+        }
+        if self.scanner.in_quotes() {
+            return Next::Broken(
+                self.break_at_line("a quote is opened here and not closed before the end of the file"),
+            );
+        }
+        self.buffer.push(b'\n');
+        self.push(rest.start..rest.end + 1);
+        if self.records.is_empty() {
+            self.start = self.buffer.len();
+            return Next::End;
+        }
+        Next::Records
+    }
+
+    /// The current record exceeds the limit: its first line is given up, however long.
+    fn too_long(&mut self) -> Result<BrokenRecord, ConnectorError> {
+        let reason = if self.scanner.in_quotes() {
+            "a quote is opened here and not closed within the 64 MiB that a row may have"
+        } else {
+            "the row is longer than the 64 MiB that a row may have"
+        };
+        let broken = self.break_at_line(reason);
+        while self.start == self.buffer.len() && !self.buffer.ends_with(b"\n") && !self.ended {
+            self.fill()?;
+            let line_end = memchr(b'\n', &self.buffer).map_or(self.buffer.len(), |at| at + 1);
+            self.skip(line_end);
+        }
+        Ok(broken)
+    }
+
+    /// Gives up the line at which the current record starts: what follows may well be rows.
+    fn break_at_line(&mut self, reason: &'static str) -> BrokenRecord {
+        let rest = &self.buffer[self.start..];
+        let line_end = memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+        let broken = BrokenRecord { line: self.line, reason, text: rest[..line_end].to_vec() };
+        self.skip(self.start + line_end);
+        broken
+    }
+
+    /// Reads on: to a chunk's length, or to twice of what is there if that is longer.
+    fn fill(&mut self) -> Result<(), ConnectorError> {
+        self.buffer.drain(..self.start);
+        self.offset += self.start as u64;
+        self.start = 0;
+        if self.buffer.capacity() > 8 * CHUNK && self.buffer.len() < CHUNK {
+            self.buffer.shrink_to(CHUNK);
+        }
+        let wanted = CHUNK.max(2 * self.buffer.len()) - self.buffer.len();
+        let read = self
+            .source
+            .by_ref()
+            .take(wanted as u64)
+            .read_to_end(&mut self.buffer)
+            .map_err(|e| self.failed(e))?;
+        self.ended = read < wanted;
+        Ok(())
+    }
+
+    fn failed(&self, error: std::io::Error) -> ConnectorError {
+        use std::io::ErrorKind;
+        let Self { name, line, .. } = self;
+        let damaged = matches!(
+            error.kind(),
+            ErrorKind::UnexpectedEof | ErrorKind::InvalidInput | ErrorKind::InvalidData
+        ) || self.compression == Compression::Zstd;
+        if self.compression == Compression::None || !damaged {
+            return ConnectorError::external(format!("{name}: cannot read on behind line {line}"), error);
+        }
+        let problem = if error.kind() == ErrorKind::UnexpectedEof { "ends too early" } else { "is damaged" };
+        let message = format!(
+            "{name}: the compressed file {problem}: read up to line {line}, then {error}; expected a complete {} file",
+            if self.compression == Compression::Gzip { "gzip" } else { "zstd" },
+        );
+        ConnectorError { message, whose: Whose::User, source: Some(error.into()) }
+    }
+}
+
+/// Line breaks in some bytes.
+pub(crate) fn count_lines(bytes: &[u8]) -> u64 {
+    memchr_iter(b'\n', bytes).count() as u64
+}

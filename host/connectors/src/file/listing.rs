@@ -1,0 +1,161 @@
+//! Which files a path names, in natural order: `part-2` before `part-10`.
+
+use std::{
+    cmp::Ordering,
+    path::{Path, PathBuf},
+};
+
+use glob::{MatchOptions, Pattern};
+use millstream_operator::ConnectorError;
+
+use crate::options::OptionsError;
+
+/// What a job file's path stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct Listing {
+    path: PathBuf,
+    pattern: String,
+}
+
+impl Listing {
+    /// A file, folder or pattern below `base`.
+    pub(crate) fn new(base: &Path, path: &str) -> Result<Self, OptionsError> {
+        if path.is_empty() {
+            return Err(OptionsError::at(
+                "path",
+                "`path` is empty: expected a file, a folder or a pattern such as `logs/*.csv`",
+            ));
+        }
+        let base_text = base.to_string_lossy();
+        let pattern = if Path::new(path).is_absolute() || base_text.is_empty() {
+            path.to_owned()
+        } else {
+            format!("{}/{path}", Pattern::escape(&base_text))
+        };
+        Pattern::new(&pattern)
+            .map_err(|e| OptionsError::at("path", format!("`{path}` is no pattern for files: {e}")))?;
+        Ok(Self { path: base.join(path), pattern })
+    }
+
+    /// The path with the job file's folder before it, for messages.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The files that are there now.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>, ConnectorError> {
+        let mut files = if self.path.is_dir() {
+            self.folder()?
+        } else if self.path.exists() {
+            vec![self.path.clone()]
+        } else {
+            self.matches()?
+        };
+        files.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
+        Ok(files)
+    }
+
+    fn folder(&self) -> Result<Vec<PathBuf>, ConnectorError> {
+        let failed = |e: std::io::Error| {
+            ConnectorError::external(format!("{}: cannot list the folder: {e}", self.path.display()), e)
+        };
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&self.path).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if is_data(&path) {
+                files.push(path);
+            }
+        }
+        Ok(files)
+    }
+
+    fn matches(&self) -> Result<Vec<PathBuf>, ConnectorError> {
+        let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::default() };
+        let found = glob::glob_with(&self.pattern, options).map_err(|e| {
+            ConnectorError::user(format!("{}: is no pattern for files: {e}", self.path.display()))
+        })?;
+        let mut files = Vec::new();
+        for path in found {
+            let path = path.map_err(|e| {
+                ConnectorError::external(format!("{}: cannot be listed", e.path().display()), e)
+            })?;
+            if is_data(&path) {
+                files.push(path);
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// Files whose names begin with a dot or an underscore are unfinished or about other files.
+fn is_data(path: &Path) -> bool {
+    let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with(['.', '_']));
+    !hidden && path.is_file()
+}
+
+/// Text in order, runs of digits by their number.
+fn natural_order(a: &str, b: &str) -> Ordering {
+    let (mut a_rest, mut b_rest) = (a.as_bytes(), b.as_bytes());
+    loop {
+        let (Some(x), Some(y)) = (a_rest.first(), b_rest.first()) else {
+            return a_rest.len().cmp(&b_rest.len()).then_with(|| a.cmp(b));
+        };
+        let order = if x.is_ascii_digit() && y.is_ascii_digit() {
+            let (x, y) = (take_number(&mut a_rest), take_number(&mut b_rest));
+            x.len().cmp(&y.len()).then_with(|| x.cmp(y))
+        } else {
+            (a_rest, b_rest) = (&a_rest[1..], &b_rest[1..]);
+            x.cmp(y)
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+}
+
+/// The digits at the start, without leading zeros.
+fn take_number<'a>(text: &mut &'a [u8]) -> &'a [u8] {
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let (number, rest) = text.split_at(digits);
+    *text = rest;
+    let zeros = number.iter().take_while(|b| **b == b'0').count();
+    &number[zeros..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_in_order_of_size() {
+        let mut names = ["part-10", "part-9", "part-09b", "part-9a", "other", "part-100", "part-010"];
+        names.sort_by(|a, b| natural_order(a, b));
+        assert_eq!(names, ["other", "part-9", "part-9a", "part-09b", "part-010", "part-10", "part-100"]);
+    }
+
+    #[test]
+    fn what_a_path_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["a10.csv", "a2.csv", ".a3.csv", "_a4.csv", "b[1].csv", "c.txt"] {
+            std::fs::write(folder.path().join(name), "").expect("written");
+        }
+        std::fs::create_dir(folder.path().join("d.csv")).expect("created");
+        let names = |path: &str| {
+            let files = Listing::new(folder.path(), path).expect("a path").files().expect("listed");
+            files
+                .iter()
+                .map(|f| f.file_name().expect("a name").to_string_lossy().into_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names("*.csv"), ["a2.csv", "a10.csv", "b[1].csv"]);
+        assert_eq!(names("b[1].csv"), ["b[1].csv"]);
+        assert_eq!(names("."), ["a2.csv", "a10.csv", "b[1].csv", "c.txt"]);
+        assert_eq!(names("nothing*"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn patterns_are_checked() {
+        let error = Listing::new(Path::new("jobs"), "a[.csv").expect_err("not a pattern");
+        assert_eq!(error.key.as_deref(), Some("path"));
+    }
+}

@@ -1,0 +1,22 @@
+//! Files as sources and sinks.
+
+mod compression;
+mod csv;
+mod input;
+mod json;
+mod json_text;
+mod layout;
+mod listing;
+mod options;
+mod parquet;
+mod part;
+mod record;
+mod rows;
+mod sink;
+mod source;
+mod split;
+mod text_reader;
+mod value;
+
+pub(crate) use sink::FileSink;
+pub(crate) use source::FileSource;

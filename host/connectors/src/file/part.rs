@@ -1,0 +1,203 @@
+//! One part file: written under a hidden name, visible under its own once it is complete.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use arrow_array::RecordBatch;
+use arrow_json::writer::{LineDelimited, Writer as JsonWriter};
+use arrow_schema::SchemaRef;
+use flate2::write::GzEncoder;
+use millstream_operator::ConnectorError;
+use parquet::{
+    arrow::ArrowWriter,
+    basic::{Compression as ParquetCompression, ZstdLevel},
+    file::properties::WriterProperties,
+};
+
+use super::options::{Compression, Format};
+use crate::text::printable;
+
+/// A part file that is being written. Dropped before it is finished, it leaves nothing behind.
+pub(crate) struct Part {
+    path: PathBuf,
+    hidden: PathBuf,
+    encoder: Option<Encoder>,
+    written: Arc<AtomicU64>,
+}
+
+enum Encoder {
+    Json(JsonWriter<Output, LineDelimited>),
+    Csv(arrow_csv::Writer<Output>),
+    Parquet(Box<ArrowWriter<Output>>),
+}
+
+impl Part {
+    /// Begins the file `name` in `folder`.
+    pub(crate) fn create(
+        folder: &Path,
+        name: &str,
+        format: &Format,
+        compression: Compression,
+        schema: SchemaRef,
+    ) -> Result<Self, ConnectorError> {
+        let (path, hidden) = (folder.join(name), folder.join(format!(".{name}")));
+        let written = Arc::new(AtomicU64::new(0));
+        let mut part = Self { path, hidden, encoder: None, written: written.clone() };
+        let file = File::create_new(&part.hidden).map_err(|e| part.failed("cannot create the file", e))?;
+        let output = Output::new(Counted { file, written }, compression)
+            .map_err(|e| part.failed("cannot create the file", e))?;
+        part.encoder = Some(match format {
+            Format::Jsonl => Encoder::Json(JsonWriter::new(output)),
+            Format::Csv(options) => {
+                let mut builder = arrow_csv::WriterBuilder::new()
+                    .with_header(options.header)
+                    .with_delimiter(options.delimiter)
+                    .with_quote(options.quote);
+                if let Some(null) = &options.null {
+                    builder = builder.with_null(null.clone());
+                }
+                Encoder::Csv(builder.build(output))
+            }
+            Format::Parquet => {
+                let compression = ParquetCompression::ZSTD(ZstdLevel::default());
+                let properties = WriterProperties::builder().set_compression(compression).build();
+                let writer = ArrowWriter::try_new(output, schema, Some(properties));
+                Encoder::Parquet(Box::new(writer.map_err(|e| part.failed("cannot write", e))?))
+            }
+        });
+        Ok(part)
+    }
+
+    /// Appends rows.
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<(), ConnectorError> {
+        let written = match &mut self.encoder {
+            Some(Encoder::Json(writer)) => {
+                printable(rows).and_then(|rows| writer.write(&rows)).map_err(boxed)
+            }
+            Some(Encoder::Csv(writer)) => printable(rows).and_then(|rows| writer.write(&rows)).map_err(boxed),
+            Some(Encoder::Parquet(writer)) => writer.write(rows).map_err(boxed),
+            None => Ok(()),
+        };
+        written.map_err(|e| self.failed("cannot write", e))
+    }
+
+    /// About how long the file is by now.
+    pub(crate) fn length(&self) -> u64 {
+        let buffered = match &self.encoder {
+            Some(Encoder::Parquet(writer)) => writer.in_progress_size() as u64,
+            _ => 0,
+        };
+        self.written.load(Relaxed) + buffered
+    }
+
+    /// Completes the file and gives it its name.
+    pub(crate) fn finish(mut self) -> Result<(), ConnectorError> {
+        let Some(encoder) = self.encoder.take() else {
+            return Ok(());
+        };
+        let output = match encoder {
+            Encoder::Json(mut writer) => writer.finish().map_err(boxed).map(|()| writer.into_inner()),
+            Encoder::Csv(writer) => Ok(writer.into_inner()),
+            Encoder::Parquet(writer) => writer.into_inner().map_err(boxed),
+        };
+        let output = output.map_err(|e| self.failed("cannot write", e))?;
+        let committed = output.finish().and_then(|file| {
+            file.sync_all()?;
+            fs::rename(&self.hidden, &self.path)
+        });
+        committed.map_err(|e| self.failed("cannot complete the file", e))
+    }
+
+    fn failed(
+        &self,
+        what: &str,
+        error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> ConnectorError {
+        let error = error.into();
+        ConnectorError::external(format!("{}: {what}: {error}", self.path.display()), error)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Gone if it has been renamed; if it cannot be removed, the next run in this folder does.
+        let _ = fs::remove_file(&self.hidden);
+    }
+}
+
+fn boxed<E: std::error::Error + Send + Sync + 'static>(error: E) -> Box<dyn std::error::Error + Send + Sync> {
+    Box::new(error)
+}
+
+/// Where encoders write.
+enum Output {
+    Plain(BufWriter<Counted>),
+    Gzip(GzEncoder<BufWriter<Counted>>),
+    Zstd(zstd::stream::write::Encoder<'static, Counted>),
+}
+
+impl Output {
+    fn new(file: Counted, compression: Compression) -> io::Result<Self> {
+        let buffered = |file| BufWriter::with_capacity(BUFFER, file);
+        Ok(match compression {
+            Compression::None => Output::Plain(buffered(file)),
+            Compression::Gzip => Output::Gzip(GzEncoder::new(buffered(file), flate2::Compression::default())),
+            Compression::Zstd => {
+                Output::Zstd(zstd::stream::write::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)?)
+            }
+        })
+    }
+
+    fn finish(self) -> io::Result<File> {
+        let flushed = |buffered: BufWriter<Counted>| buffered.into_inner().map_err(|e| e.into_error());
+        let counted = match self {
+            Output::Plain(buffered) => flushed(buffered)?,
+            Output::Gzip(encoder) => flushed(encoder.finish()?)?,
+            Output::Zstd(encoder) => encoder.finish()?,
+        };
+        Ok(counted.file)
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Plain(output) => output.write(bytes),
+            Output::Gzip(output) => output.write(bytes),
+            Output::Zstd(output) => output.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // Nobody sees the file before it is complete: what is flushed on the way would only be smaller writes.
+        Ok(())
+    }
+}
+
+/// A file with the number of bytes written to it.
+struct Counted {
+    file: File,
+    written: Arc<AtomicU64>,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        self.written.fetch_add(count as u64, Relaxed);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Bytes that are written at once.
+const BUFFER: usize = 256 << 10;

@@ -1,0 +1,1 @@
+//! What is said of input that cannot be read.

@@ -1,0 +1,5 @@
+//! Connectors over real files, through the traits that tasks use.
+
+mod bad_input;
+mod file;
+mod support;
