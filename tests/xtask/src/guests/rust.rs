@@ -1,0 +1,50 @@
+//! Guests in Rust: each crate or workspace under `examples/` and `tests/guests/`.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use millstream_guest_build::{BuildOptions, Search, Toolchain, build_rust_workspace};
+
+use super::Built;
+use super::output::{Guest, Output};
+use crate::printer::Printer;
+use crate::workspace::Workspace;
+
+pub(super) fn build(workspace: &Workspace, output: &Output, printer: &Printer) -> Result<Built> {
+    let search = Search { directory: workspace.root.clone(), may_install: true };
+    let toolchain = Toolchain::find(&search, &|step| printer.progress(step))?;
+    let directories: Vec<_> = FOLDERS.iter().flat_map(|folder| workspace.crates_under(folder)).collect();
+    let mut built = Built::default();
+    for directory in directories {
+        match build_one(workspace, &toolchain, &directory, output, printer) {
+            Ok(guests) => built.guests.extend(guests),
+            Err(error) => built.failed.push(error),
+        }
+    }
+    Ok(built)
+}
+
+fn build_one(
+    workspace: &Workspace,
+    toolchain: &Toolchain,
+    directory: &Path,
+    output: &Output,
+    printer: &Printer,
+) -> Result<Vec<Guest>> {
+    let start = Instant::now();
+    let options = BuildOptions {
+        target_dir: workspace.target.join("guest-crates"),
+        locked: workspace.ci && directory.join("Cargo.lock").is_file(),
+    };
+    let modules = build_rust_workspace(toolchain, directory, &options, &|step| printer.progress(step))?;
+    let share = share_of(start.elapsed(), modules.len());
+    modules.iter().map(|module| output.put(&module.name, &module.component, share)).collect()
+}
+
+/// Cargo builds the guests of a workspace together, so that each has its part of the time.
+fn share_of(time: Duration, modules: usize) -> Duration {
+    time / u32::try_from(modules.max(1)).unwrap_or(u32::MAX)
+}
+
+const FOLDERS: [&str; 2] = ["examples", "tests/guests"];
