@@ -53,15 +53,17 @@ impl Workspace {
         found
     }
 
-    /// A cargo for this workspace, or for one of those beside it, with the folders that tests and jobs look for.
+    /// A cargo for this workspace, or for one of those beside it.
     pub(crate) fn cargo(&self, directory: &Path) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(directory).env("CARGO_TARGET_DIR", &self.target);
+        self.set_folders(&mut command);
         command
-            .current_dir(directory)
-            .env("CARGO_TARGET_DIR", &self.target)
-            .env("MILLSTREAM_GUESTS", self.guests())
-            .env("MILLSTREAM_OUT", self.target.join("out"));
-        command
+    }
+
+    /// Tells a program the folders that job files and tests ask for.
+    pub(crate) fn set_folders(&self, command: &mut Command) {
+        command.env("MILLSTREAM_GUESTS", self.guests()).env("MILLSTREAM_OUT", self.target.join("out"));
     }
 }
 
