@@ -68,7 +68,7 @@ impl Crate {
 
     fn toolchain(&self) -> Toolchain {
         let search = Search { directory: self.path().to_owned(), may_install: true };
-        Toolchain::find(&search, &|step| eprintln!("{step}")).expect("a toolchain for guests")
+        Toolchain::find(&search, &|_| {}).expect("a toolchain for guests")
     }
 
     fn build(&self) -> Result<millstream_guest_build::BuiltModule, BuildError> {
