@@ -59,7 +59,12 @@ impl CellStore {
     }
 
     /// Sets the value of slot `slots[i]` to row `rows[i]`.
-    pub(crate) fn write_rows(&mut self, slots: &[u32], values: &Columns, rows: impl Iterator<Item = usize> + Clone) {
+    pub(crate) fn write_rows(
+        &mut self,
+        slots: &[u32],
+        values: &Columns,
+        rows: impl Iterator<Item = usize> + Clone,
+    ) {
         slots.iter().for_each(|&slot| _ = self.present.set(slot, true));
         for (column, array) in self.columns.iter_mut().zip(&values.arrays) {
             column.scatter(slots, array, rows.clone());

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, builder::BinaryViewBuilder, cast::AsArray, types::*,
+    Array, ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, builder::BinaryViewBuilder,
+    cast::AsArray, types::*,
 };
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType as ArrowType;
@@ -62,8 +63,8 @@ impl ColumnStore {
         let nulls = self.gather_nulls(slots);
         match &self.values {
             Values::Boolean(bits) => Arc::new(BooleanArray::new(bits.gather(slots), nulls)),
-            Values::Int32(v) => self.int32(pick(v, slots), nulls),
-            Values::Int64(v) => self.int64(pick(v, slots), nulls),
+            Values::Int32(v) => int32_array(self.data_type, pick(v, slots), nulls),
+            Values::Int64(v) => int64_array(self.data_type, pick(v, slots), nulls),
             Values::Float32(v) => Arc::new(PrimitiveArray::<Float32Type>::new(pick(v, slots), nulls)),
             Values::Float64(v) => Arc::new(PrimitiveArray::<Float64Type>::new(pick(v, slots), nulls)),
             Values::Bytes(v) => self.bytes(slots.iter().map(|&s| v[s as usize].as_slice()), nulls),
@@ -71,7 +72,12 @@ impl ColumnStore {
     }
 
     /// Sets slot `slots[i]` to value `rows[i]` of `array`, in order.
-    pub(crate) fn scatter(&mut self, slots: &[u32], array: &ArrayRef, rows: impl Iterator<Item = usize> + Clone) {
+    pub(crate) fn scatter(
+        &mut self,
+        slots: &[u32],
+        array: &ArrayRef,
+        rows: impl Iterator<Item = usize> + Clone,
+    ) {
         self.scatter_nulls(slots, array, rows.clone());
         match &mut self.values {
             Values::Boolean(bits) => {
@@ -117,29 +123,39 @@ impl ColumnStore {
         }
     }
 
-    fn int32(&self, values: ScalarBuffer<i32>, nulls: Option<NullBuffer>) -> ArrayRef {
-        match self.data_type {
-            DataType::Date => Arc::new(PrimitiveArray::<Date32Type>::new(values, nulls)),
-            _ => Arc::new(PrimitiveArray::<Int32Type>::new(values, nulls)),
-        }
-    }
-
-    fn int64(&self, values: ScalarBuffer<i64>, nulls: Option<NullBuffer>) -> ArrayRef {
-        match self.data_type {
-            DataType::Timestamp => {
-                let times = PrimitiveArray::<TimestampMillisecondType>::new(values, nulls);
-                Arc::new(times.with_data_type(DataType::Timestamp.to_arrow()))
-            }
-            _ => Arc::new(PrimitiveArray::<Int64Type>::new(values, nulls)),
-        }
-    }
-
     fn bytes<'a>(&self, values: impl Iterator<Item = &'a [u8]>, nulls: Option<NullBuffer>) -> ArrayRef {
         let mut builder = BinaryViewBuilder::with_capacity(values.size_hint().0);
         for (i, value) in values.enumerate() {
             builder.append_option(nulls.as_ref().is_none_or(|n| n.is_valid(i)).then_some(value));
         }
         view_array(self.data_type, builder.finish())
+    }
+}
+
+/// 32-bit values as the column's type has them.
+pub(crate) fn int32_array(
+    data_type: DataType,
+    values: ScalarBuffer<i32>,
+    nulls: Option<NullBuffer>,
+) -> ArrayRef {
+    match data_type {
+        DataType::Date => Arc::new(PrimitiveArray::<Date32Type>::new(values, nulls)),
+        _ => Arc::new(PrimitiveArray::<Int32Type>::new(values, nulls)),
+    }
+}
+
+/// 64-bit values as the column's type has them.
+pub(crate) fn int64_array(
+    data_type: DataType,
+    values: ScalarBuffer<i64>,
+    nulls: Option<NullBuffer>,
+) -> ArrayRef {
+    match data_type {
+        DataType::Timestamp => {
+            let times = PrimitiveArray::<TimestampMillisecondType>::new(values, nulls);
+            Arc::new(times.with_data_type(data_type.to_arrow()))
+        }
+        _ => Arc::new(PrimitiveArray::<Int64Type>::new(values, nulls)),
     }
 }
 

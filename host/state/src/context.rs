@@ -49,17 +49,36 @@ impl KeyedContext {
     }
 
     /// The values of pairs (key, map key); map key i is `map_bytes[map_offsets[i]..map_offsets[i + 1]]`.
-    pub fn read_entries(&mut self, state: StateId, keys: &[u32], map_offsets: &[u32], map_bytes: &[u8]) -> Result<Cells, StateError> {
+    pub fn read_entries(
+        &mut self,
+        state: StateId,
+        keys: &[u32],
+        map_offsets: &[u32],
+        map_bytes: &[u8],
+    ) -> Result<Cells, StateError> {
         unimplemented!()
     }
 
     /// Sets values of pairs; an absent cell removes.
-    pub fn write_entries(&mut self, state: StateId, keys: &[u32], map_offsets: &[u32], map_bytes: &[u8], cells: Cells) -> Result<(), StateError> {
+    pub fn write_entries(
+        &mut self,
+        state: StateId,
+        keys: &[u32],
+        map_offsets: &[u32],
+        map_bytes: &[u8],
+        cells: Cells,
+    ) -> Result<(), StateError> {
         unimplemented!()
     }
 
     /// Entries in map-key order from `start` on, at most `limit` a key.
-    pub fn scan_entries(&mut self, state: StateId, keys: &[u32], start: Option<&[u8]>, limit: u32) -> Result<Entries, StateError> {
+    pub fn scan_entries(
+        &mut self,
+        state: StateId,
+        keys: &[u32],
+        start: Option<&[u8]>,
+        limit: u32,
+    ) -> Result<Entries, StateError> {
         unimplemented!()
     }
 

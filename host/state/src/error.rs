@@ -29,4 +29,7 @@ pub enum StateError {
         /// What was found and what was expected.
         problem: String,
     },
+    /// Stored bytes that are no row of the state's columns.
+    #[error("a stored row is damaged: its bytes are not one of the state's columns")]
+    DamagedRow,
 }

@@ -3,26 +3,35 @@
 //! Every call is a batch call: a function names many keys at once by their position among the distinct keys of its
 //! current call. Reads see the call's own writes; writes and timers apply together on `ok` and not at all otherwise.
 
-mod error;
-mod operator_state;
-mod context;
-mod grouping;
-mod key_table;
-mod prefetch;
 mod bits;
-mod column_store;
 mod cell_store;
-mod shape;
-mod window_state;
-mod namespaces;
+mod column_store;
+mod context;
+mod error;
+mod grouping;
+mod join;
+mod key_table;
+mod list_store;
 mod memory_accumulators;
+mod memory_contents;
+mod namespaces;
+mod operator_state;
+mod prefetch;
+mod row_codec;
+mod shape;
+mod timer_wheel;
+mod timers;
+mod window_state;
 
 pub use context::{KeyedContext, StateId};
 pub use error::StateError;
 pub use grouping::Grouping;
 pub use key_table::KeyTable;
 pub use memory_accumulators::MemoryAccumulators;
+pub use memory_contents::MemoryContents;
 pub use operator_state::OperatorState;
+pub use row_codec::ROW_FORMAT;
 pub use window_state::{
-    AccumulatorSlice, CallWindow, ContentSlice, Cursor, MergeStep, WindowAccumulators, WindowContents, WindowState,
+    AccumulatorSlice, CallWindow, ContentSlice, Cursor, MergeStep, WindowAccumulators, WindowContents,
+    WindowState,
 };

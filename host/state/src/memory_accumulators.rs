@@ -1,13 +1,11 @@
 //! Accumulators of windows in memory.
 
-use arrow_array::ArrayRef;
-use arrow_buffer::BooleanBuffer;
-use arrow_select::concat::concat;
 use millstream_types::{Cells, Column, Columns, EncodedKeys, Window};
 
 use crate::{
     AccumulatorSlice, CallWindow, Cursor, Grouping, MergeStep, StateError, WindowAccumulators, WindowState,
     cell_store::CellStore,
+    join,
     namespaces::{Namespaces, SlotStore},
     shape,
 };
@@ -32,7 +30,12 @@ impl WindowState for MemoryAccumulators {
         self.windows.begin(rows);
     }
 
-    fn resolve(&mut self, window: Window, keys: &EncodedKeys, rows: Option<&[u32]>) -> Result<(), StateError> {
+    fn resolve(
+        &mut self,
+        window: Window,
+        keys: &EncodedKeys,
+        rows: Option<&[u32]>,
+    ) -> Result<(), StateError> {
         self.windows.resolve(window, keys, rows);
         Ok(())
     }
@@ -72,7 +75,7 @@ impl WindowAccumulators for MemoryAccumulators {
     fn read(&self) -> Result<Cells, StateError> {
         let slots = &self.windows.grouping.slot_of_group;
         let cells = self.windows.parts().map(|(namespace, groups)| namespace.store.read(&slots[groups]));
-        Ok(join(cells.collect()).unwrap_or_else(|| CellStore::new(&self.columns).read(&[])))
+        Ok(join::cells(cells.collect()).unwrap_or_else(|| CellStore::new(&self.columns).read(&[])))
     }
 
     fn write(&mut self, accumulators: &Columns, skipped: &[u32]) -> Result<(), StateError> {
@@ -83,14 +86,16 @@ impl WindowAccumulators for MemoryAccumulators {
                 namespace.store.write_values(slots, &accumulators.slice(groups.start, groups.len()));
             });
         } else {
-            let kept: Vec<usize> = (0..groups).filter(|&g| skipped.binary_search(&(g as u32)).is_err()).collect();
+            let kept: Vec<usize> =
+                (0..groups).filter(|&g| skipped.binary_search(&(g as u32)).is_err()).collect();
             self.windows.for_each_part(|namespace, groups, slots| {
                 let rows = kept.iter().filter(|g| groups.contains(g)).copied();
                 let slots: Vec<u32> = rows.clone().map(|g| slots[g - groups.start]).collect();
                 namespace.store.write_rows(&slots, accumulators, rows);
             });
             let created = &self.windows.grouping.created;
-            let unused: Vec<u32> = skipped.iter().filter(|g| created.binary_search(g).is_ok()).copied().collect();
+            let unused: Vec<u32> =
+                skipped.iter().filter(|g| created.binary_search(g).is_ok()).copied().collect();
             self.windows.remove_groups(&unused);
         }
         self.windows.grouping.created.clear();
@@ -107,7 +112,13 @@ impl WindowAccumulators for MemoryAccumulators {
         Ok(AccumulatorSlice { keys: namespace.keys_at(&slots), accumulators, next })
     }
 
-    fn merge(&mut self, into: Window, from: Window, cursor: Cursor, limit: usize) -> Result<MergeStep, StateError> {
+    fn merge(
+        &mut self,
+        into: Window,
+        from: Window,
+        cursor: Cursor,
+        limit: usize,
+    ) -> Result<MergeStep, StateError> {
         debug_assert!(into != from, "a window merged into itself");
         let mut target = self.windows.take_or_new(into);
         let (mut known, mut others, mut next) = (Vec::new(), Vec::new(), None);
@@ -155,26 +166,6 @@ impl SlotStore for CellStore {
     fn remove(&mut self, slot: u32) {
         CellStore::remove(self, slot);
     }
-}
-
-/// Cells one behind the other; `None` if there are none.
-pub(crate) fn join(mut parts: Vec<Cells>) -> Option<Cells> {
-    if parts.len() <= 1 {
-        return parts.pop();
-    }
-    let present: BooleanBuffer = parts.iter().flat_map(|c| &c.present).collect();
-    let values = join_columns(&parts.iter().map(|c| &c.values).collect::<Vec<_>>());
-    Some(Cells { present, values })
-}
-
-/// Columns of the same types one behind the other; there is at least one part.
-pub(crate) fn join_columns(parts: &[&Columns]) -> Columns {
-    let rows = parts.iter().map(|p| p.rows).sum();
-    let column = |i: usize| -> ArrayRef {
-        let arrays: Vec<_> = parts.iter().map(|p| p.arrays[i].as_ref()).collect();
-        concat(&arrays).expect("parts of one column have one type")
-    };
-    Columns::new(rows, (0..parts[0].arrays.len()).map(column).collect())
 }
 
 /// How messages name accumulators.

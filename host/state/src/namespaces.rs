@@ -62,7 +62,10 @@ impl<S: SlotStore> Namespaces<S> {
     }
 
     /// Runs `apply` on each window of the call with its groups' range and their slots.
-    pub(crate) fn for_each_part(&mut self, mut apply: impl FnMut(&mut Namespace<S>, std::ops::Range<usize>, &[u32])) {
+    pub(crate) fn for_each_part(
+        &mut self,
+        mut apply: impl FnMut(&mut Namespace<S>, std::ops::Range<usize>, &[u32]),
+    ) {
         for part in &self.call {
             if let Some(namespace) = self.windows.get_mut(&ByEnd::of(part.window)) {
                 let groups = groups_of(part);

@@ -6,8 +6,14 @@ use millstream_types::{Column, Columns};
 use crate::StateError;
 
 /// Checks that `found` has the declared columns and `rows` rows.
-pub(crate) fn check(state: &str, declared: &[Column], found: &Columns, rows: usize) -> Result<(), StateError> {
-    problem(declared, found, rows).map_or(Ok(()), |problem| Err(StateError::Shape { name: state.to_owned(), problem }))
+pub(crate) fn check(
+    state: &str,
+    declared: &[Column],
+    found: &Columns,
+    rows: usize,
+) -> Result<(), StateError> {
+    problem(declared, found, rows)
+        .map_or(Ok(()), |problem| Err(StateError::Shape { name: state.to_owned(), problem }))
 }
 
 fn problem(declared: &[Column], found: &Columns, rows: usize) -> Option<String> {
@@ -23,7 +29,11 @@ fn problem(declared: &[Column], found: &Columns, rows: usize) -> Option<String> 
             return Some(format!("column `{name}` has {} rows, {rows} expected", array.len()));
         }
         if *array.data_type() != column.data_type.to_arrow() {
-            return Some(format!("column `{name}` is {}, declared is {}", array.data_type(), column.data_type));
+            return Some(format!(
+                "column `{name}` is {}, declared is {}",
+                array.data_type(),
+                column.data_type
+            ));
         }
         None
     })

@@ -20,7 +20,8 @@ pub trait WindowState: Send {
 
     /// Finds or makes the groups of rows that fall into `window`: all rows of `keys`, or those named. A row belongs to
     /// one window a call.
-    fn resolve(&mut self, window: Window, keys: &EncodedKeys, rows: Option<&[u32]>) -> Result<(), StateError>;
+    fn resolve(&mut self, window: Window, keys: &EncodedKeys, rows: Option<&[u32]>)
+    -> Result<(), StateError>;
 
     /// The groups of the call so far.
     fn grouping(&self) -> &Grouping;
@@ -59,7 +60,13 @@ pub trait WindowAccumulators: WindowState {
     /// Brings up to `limit` keys of `from`, from `cursor` on, into `into`. Keys that `into` does not have are copied at
     /// once; for those that it has, the step holds both accumulators, and what the function makes of them is to be
     /// handed to [`WindowAccumulators::finish_merge`] before anything else. `from` stays as it is.
-    fn merge(&mut self, into: Window, from: Window, cursor: Cursor, limit: usize) -> Result<MergeStep, StateError>;
+    fn merge(
+        &mut self,
+        into: Window,
+        from: Window,
+        cursor: Cursor,
+        limit: usize,
+    ) -> Result<MergeStep, StateError>;
 
     /// Sets the accumulators of the last merge step's keys.
     fn finish_merge(&mut self, merged: &Columns) -> Result<(), StateError>;
@@ -69,6 +76,12 @@ pub trait WindowAccumulators: WindowState {
 pub trait WindowContents: WindowState {
     /// Appends each row of the batch to its group; rows without a group are left out. Ends the call.
     fn append(&mut self, rows: &Columns) -> Result<(), StateError>;
+
+    /// How many rows each group of the call has by now, appended ones included.
+    fn rows_of_groups(&self) -> Vec<u32>;
+
+    /// The rows of some groups of the call, appended ones included: key and run i belong to `groups[i]`.
+    fn read_groups(&self, groups: &[u32]) -> Result<ContentSlice, StateError>;
 
     /// Keys of a window with their rows in order of arrival, from `cursor` on: at least one key, and no further ones
     /// once there are `limit` rows.

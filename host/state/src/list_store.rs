@@ -1,0 +1,74 @@
+//! Lists of rows by slot.
+
+use millstream_types::{Column, Columns, Runs};
+
+use crate::{StateError, namespaces::SlotStore, row_codec::RowCodec};
+
+/// A list of encoded rows a slot.
+#[derive(Clone, Debug)]
+pub(crate) struct ListStore {
+    codec: RowCodec,
+    lists: Vec<List>,
+}
+
+/// Encoded rows, one behind the other.
+#[derive(Clone, Debug, Default)]
+struct List {
+    rows: u32,
+    bytes: Vec<u8>,
+}
+
+impl ListStore {
+    /// How many rows a slot has.
+    pub(crate) fn rows(&self, slot: u32) -> usize {
+        self.lists[slot as usize].rows as usize
+    }
+
+    /// Appends row `rows[i]` to the list of slot `slots[i]`, in order.
+    pub(crate) fn append(&mut self, slots: impl Iterator<Item = (u32, usize)>, columns: &Columns) {
+        let writer = self.codec.writer(columns);
+        for (slot, row) in slots {
+            let list = &mut self.lists[slot as usize];
+            writer.write(row, &mut list.bytes);
+            list.rows += 1;
+        }
+    }
+
+    /// The lists of some slots; a slot of `None` has none.
+    pub(crate) fn read(&self, slots: impl ExactSizeIterator<Item = Option<u32>>) -> Result<Runs, StateError> {
+        let mut offsets = Vec::with_capacity(slots.len() + 1);
+        offsets.push(0);
+        let mut reader = self.codec.reader(slots.len());
+        for slot in slots {
+            if let Some(list) = slot.map(|s| &self.lists[s as usize]) {
+                reader.read_all(&list.bytes, list.rows as usize)?;
+            }
+            offsets.push(reader.rows() as u32);
+        }
+        Ok(Runs { offsets, items: reader.finish() })
+    }
+
+    /// Appends the rows of one slot to another's and empties it.
+    pub(crate) fn move_rows(&mut self, from: u32, into: u32) {
+        let moved = std::mem::take(&mut self.lists[from as usize]);
+        let list = &mut self.lists[into as usize];
+        list.bytes.extend_from_slice(&moved.bytes);
+        list.rows += moved.rows;
+    }
+}
+
+impl SlotStore for ListStore {
+    fn new(columns: &[Column]) -> Self {
+        Self { codec: RowCodec::new(columns), lists: Vec::new() }
+    }
+
+    fn grow(&mut self, slots: usize) {
+        if slots > self.lists.len() {
+            self.lists.resize_with(slots, List::default);
+        }
+    }
+
+    fn remove(&mut self, slot: u32) {
+        self.lists[slot as usize] = List::default();
+    }
+}
