@@ -105,25 +105,27 @@ pub fn build_rust(
 ) -> Result<BuiltModule, BuildError> {
     let mut modules = build_rust_workspace(toolchain, crate_dir, options, progress)?;
     match (modules.pop(), modules.is_empty()) {
-        (Some(module), true) => Ok(module),
+        (Some(module), true) => module,
         (None, _) => Err(BuildError::NoModule { directory: crate_dir.to_owned() }),
         (Some(last), false) => {
-            let names = modules.into_iter().chain([last]).map(|module| module.name).collect();
+            let built = modules.into_iter().chain([last]).collect::<Result<Vec<_>, _>>()?;
+            let names = built.into_iter().map(|module| module.name).collect();
             Err(BuildError::SeveralModules { directory: crate_dir.to_owned(), names })
         }
     }
 }
 
-/// Builds all guests of a crate or workspace in one run of cargo.
+/// Builds all guests of a crate or workspace in one run of cargo. A module that cannot be a component has an
+/// error in the place of its result, and keeps no other from being built.
 ///
 /// # Errors
-/// As [`build_rust`], but that no module is no error.
+/// When the folder is not a crate, or something in it does not compile.
 pub fn build_rust_workspace(
     toolchain: &Toolchain,
     directory: &Path,
     options: &BuildOptions,
     progress: Progress<'_>,
-) -> Result<Vec<BuiltModule>, BuildError> {
+) -> Result<Vec<Result<BuiltModule, BuildError>>, BuildError> {
     if !directory.join("Cargo.toml").is_file() {
         return Err(BuildError::NotACrate { directory: directory.to_owned() });
     }
@@ -135,7 +137,7 @@ pub fn build_rust_workspace(
     if !output.status.success() {
         return Err(BuildError::Compile { directory: directory.to_owned() });
     }
-    modules_in(&output).into_iter().map(|artifact| finish(artifact, progress)).collect()
+    Ok(modules_in(&output).into_iter().map(|artifact| finish(artifact, progress)).collect())
 }
 
 /// Takes from a command the settings that were meant for another build: those of the cargo that may be running

@@ -60,6 +60,13 @@ impl Built {
     fn failed(error: Error) -> Self {
         Self { failed: vec![error], ..Self::default() }
     }
+
+    fn add(&mut self, guest: Result<Guest>) {
+        match guest {
+            Ok(guest) => self.guests.push(guest),
+            Err(error) => self.failed.push(error),
+        }
+    }
 }
 
 /// Builds all guests and prints name, size and time of each. One that fails keeps no other from being built.
@@ -79,7 +86,7 @@ pub(crate) fn build_all(workspace: &Workspace, printer: &Printer) -> Result<Left
         failed += built.failed.len();
     }
     if failed > 0 {
-        bail!("{failed} of the guests' folders did not build");
+        bail!("{failed} guests or folders of guests did not build; the errors are above");
     }
     left_out.report(workspace, printer)?;
     let folder = output.folder().display();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use millstream_guest_build::{BuildOptions, Search, Toolchain, build_rust_workspace};
+use millstream_guest_build::{BuildOptions, BuiltModule, Search, Toolchain, build_rust_workspace};
 
 use super::Built;
 use super::output::{Guest, Output};
@@ -18,8 +18,8 @@ pub(super) fn build(workspace: &Workspace, output: &Output, printer: &Printer) -
     let mut built = Built::default();
     for directory in directories {
         match build_one(workspace, &toolchain, &directory, output, printer) {
-            Ok(guests) => built.guests.extend(guests),
-            Err(error) => built.failed.push(error),
+            Ok(guests) => guests.into_iter().for_each(|guest| built.add(guest)),
+            Err(error) => built.add(Err(error)),
         }
     }
     Ok(built)
@@ -31,7 +31,7 @@ fn build_one(
     directory: &Path,
     output: &Output,
     printer: &Printer,
-) -> Result<Vec<Guest>> {
+) -> Result<Vec<Result<Guest>>> {
     let start = Instant::now();
     let options = BuildOptions {
         target_dir: workspace.target.join("guest-crates"),
@@ -39,7 +39,11 @@ fn build_one(
     };
     let modules = build_rust_workspace(toolchain, directory, &options, &|step| printer.progress(step))?;
     let share = share_of(start.elapsed(), modules.len());
-    modules.iter().map(|module| output.put(&module.name, &module.component, share)).collect()
+    let put = |module: Result<BuiltModule, _>| {
+        let module = module?;
+        output.put(&module.name, &module.component, share)
+    };
+    Ok(modules.into_iter().map(put).collect())
 }
 
 /// Cargo builds the guests of a workspace together, so that each has its part of the time.
