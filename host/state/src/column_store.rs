@@ -102,10 +102,16 @@ impl ColumnStore {
         }
     }
 
-    /// Gives back what the slot's value keeps outside the arrays.
+    /// Sets a slot back to what it was before it was written, so that nothing of a key reaches the next one.
     pub(crate) fn clear(&mut self, slot: u32) {
-        if let Values::Bytes(v) = &mut self.values {
-            v[slot as usize] = SmallVec::new();
+        self.nulls.set(slot, false);
+        match &mut self.values {
+            Values::Boolean(bits) => _ = bits.set(slot, false),
+            Values::Int32(v) => v[slot as usize] = 0,
+            Values::Int64(v) => v[slot as usize] = 0,
+            Values::Float32(v) => v[slot as usize] = 0.0,
+            Values::Float64(v) => v[slot as usize] = 0.0,
+            Values::Bytes(v) => v[slot as usize] = SmallVec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Every call is a batch call: a function names many keys at once by their position among the distinct keys of its
 //! current call. Reads see the call's own writes; writes and timers apply together on `ok` and not at all otherwise.
 
+mod backend;
 mod bits;
 mod cell_store;
 mod column_store;
@@ -11,8 +12,11 @@ mod error;
 mod grouping;
 mod join;
 mod key_table;
+mod list_state;
 mod list_store;
+mod map_state;
 mod memory_accumulators;
+mod memory_backend;
 mod memory_contents;
 mod namespaces;
 mod operator_state;
@@ -21,13 +25,16 @@ mod row_codec;
 mod shape;
 mod timer_wheel;
 mod timers;
+mod value_state;
 mod window_state;
 
+pub use backend::{KeyedBackend, MapKeys};
 pub use context::{KeyedContext, StateId};
 pub use error::StateError;
 pub use grouping::Grouping;
 pub use key_table::KeyTable;
 pub use memory_accumulators::MemoryAccumulators;
+pub use memory_backend::MemoryBackend;
 pub use memory_contents::MemoryContents;
 pub use operator_state::OperatorState;
 pub use row_codec::ROW_FORMAT;

@@ -34,15 +34,14 @@ impl ListStore {
         }
     }
 
-    /// The lists of some slots; a slot of `None` has none.
-    pub(crate) fn read(&self, slots: impl ExactSizeIterator<Item = Option<u32>>) -> Result<Runs, StateError> {
+    /// The lists of some slots.
+    pub(crate) fn read(&self, slots: impl ExactSizeIterator<Item = u32>) -> Result<Runs, StateError> {
         let mut offsets = Vec::with_capacity(slots.len() + 1);
         offsets.push(0);
         let mut reader = self.codec.reader(slots.len());
         for slot in slots {
-            if let Some(list) = slot.map(|s| &self.lists[s as usize]) {
-                reader.read_all(&list.bytes, list.rows as usize)?;
-            }
+            let list = &self.lists[slot as usize];
+            reader.read_all(&list.bytes, list.rows as usize)?;
             offsets.push(reader.rows() as u32);
         }
         Ok(Runs { offsets, items: reader.finish() })

@@ -97,7 +97,7 @@ impl WindowContents for MemoryContents {
             let slot = self.windows.grouping.slot_of_group[group as usize];
             if let Some((namespace, _)) = found {
                 keys.push(namespace.keys.key(slot), namespace.keys.table_hash(slot));
-                let run = namespace.store.read([Some(slot)].into_iter())?;
+                let run = namespace.store.read([slot].into_iter())?;
                 offsets.push(offsets.last().copied().unwrap_or(0) + run.items.rows as u32);
                 parts.push(run.items);
             }
@@ -119,7 +119,7 @@ impl WindowContents for MemoryContents {
             slots.push(slot);
         }
         let next = occupied.next().map(Cursor);
-        let rows = namespace.store.read(slots.iter().map(|&s| Some(s)))?;
+        let rows = namespace.store.read(slots.iter().copied())?;
         Ok(ContentSlice { keys: namespace.keys_at(&slots), rows, next })
     }
 }

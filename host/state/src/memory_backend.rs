@@ -1,0 +1,325 @@
+//! Keyed state in memory.
+//!
+//! One key table gives each key a slot; every state is an array, or some, by slot, and so are the timers. A slot is
+//! given up at the end of a call in which its key was new or lost something, if nothing is left there.
+
+use millstream_types::{Cells, Clock, EncodedKeys, Entries, Runs, State, StateKind};
+
+use crate::{
+    Grouping, KeyTable, KeyedBackend, MapKeys, StateError, list_state::ListState, map_state::MapState,
+    timer_wheel::Entry, timers::Timers, value_state::ValueState,
+};
+
+/// Keyed state and timers in memory.
+pub struct MemoryBackend {
+    keys: KeyTable,
+    states: Vec<Store>,
+    event: Timers,
+    processing: Timers,
+    grouping: Grouping,
+    changes: Vec<TimerChange>,
+    /// The timers that the current call is about, and their times once more for whoever fires them.
+    fired: Vec<Entry>,
+    fired_clock: Clock,
+    fired_times: Vec<i64>,
+    /// Slots that have lost something in the current call.
+    emptied: Vec<u32>,
+}
+
+enum Store {
+    Value(ValueState),
+    List(ListState),
+    Map(MapState),
+    /// Not kept by key.
+    Elsewhere,
+}
+
+/// Timers set or cleared by the current call.
+struct TimerChange {
+    clock: Clock,
+    set: bool,
+    groups: Vec<u32>,
+    times: Vec<i64>,
+}
+
+impl MemoryBackend {
+    /// A backend for these states, by position; those of a kind that is not kept by key are passed over.
+    pub fn new(states: &[State]) -> Self {
+        Self {
+            keys: KeyTable::new(),
+            states: states.iter().map(Store::new).collect(),
+            event: Timers::new(),
+            processing: Timers::new(),
+            grouping: Grouping::default(),
+            changes: Vec::new(),
+            fired: Vec::new(),
+            fired_clock: Clock::Event,
+            fired_times: Vec::new(),
+            emptied: Vec::new(),
+        }
+    }
+
+    fn timers(&mut self, clock: Clock) -> &mut Timers {
+        match clock {
+            Clock::Event => &mut self.event,
+            Clock::Processing => &mut self.processing,
+        }
+    }
+
+    fn value(&mut self, state: usize) -> (&mut ValueState, &[u32]) {
+        let Store::Value(value) = &mut self.states[state] else { unreachable!("the kind was checked") };
+        (value, &self.grouping.slot_of_group)
+    }
+
+    fn list(&mut self, state: usize) -> (&mut ListState, &[u32]) {
+        let Store::List(list) = &mut self.states[state] else { unreachable!("the kind was checked") };
+        (list, &self.grouping.slot_of_group)
+    }
+
+    fn map(&mut self, state: usize) -> (&mut MapState, &[u32]) {
+        let Store::Map(map) = &mut self.states[state] else { unreachable!("the kind was checked") };
+        (map, &self.grouping.slot_of_group)
+    }
+
+    /// A call that nobody has ended has failed.
+    fn drop_open_call(&mut self) {
+        if self.grouping.groups() > 0 {
+            self.rollback();
+        }
+    }
+
+    fn apply_timer_changes(&mut self) {
+        for change in std::mem::take(&mut self.changes) {
+            let slots = change.groups.iter().map(|&group| self.grouping.slot_of_group[group as usize]);
+            let timers = match change.clock {
+                Clock::Event => &mut self.event,
+                Clock::Processing => &mut self.processing,
+            };
+            if change.set {
+                slots.zip(&change.times).for_each(|(slot, &time)| timers.set(slot, time));
+            } else {
+                self.emptied.extend(slots.clone());
+                slots.zip(&change.times).for_each(|(slot, &time)| timers.clear(slot, time));
+            }
+        }
+    }
+
+    /// Ends the call and gives up slots at which nothing is.
+    fn end_call(&mut self) {
+        let mut candidates = std::mem::take(&mut self.emptied);
+        candidates.extend(self.grouping.created.iter().map(|&g| self.grouping.slot_of_group[g as usize]));
+        for slot in candidates.drain(..) {
+            if self.keys.is_occupied(slot) && !self.holds_something(slot) {
+                self.keys.remove(slot);
+            }
+        }
+        self.emptied = candidates;
+        self.fired.clear();
+        self.fired_times.clear();
+        self.grouping.start(0);
+    }
+
+    fn holds_something(&self, slot: u32) -> bool {
+        self.event.has(slot) || self.processing.has(slot) || self.states.iter().any(|s| s.is_present(slot))
+    }
+}
+
+impl KeyedBackend for MemoryBackend {
+    fn begin(&mut self, keys: &EncodedKeys) -> Result<(), StateError> {
+        self.drop_open_call();
+        self.grouping.start(keys.len());
+        self.keys.resolve(keys, &mut self.grouping);
+        let slots = self.keys.slots();
+        self.states.iter_mut().for_each(|s| s.grow(slots));
+        self.event.grow(slots);
+        self.processing.grow(slots);
+        Ok(())
+    }
+
+    fn begin_timers(&mut self, clock: Clock, now: i64, limit: usize) -> Result<usize, StateError> {
+        self.drop_open_call();
+        let mut fired = std::mem::take(&mut self.fired);
+        self.timers(clock).take_due(now, limit, &mut fired);
+        self.grouping.slot_of_group.extend(fired.iter().map(|e| e.slot));
+        self.fired_times.extend(fired.iter().map(|e| e.time));
+        self.emptied.extend(fired.iter().map(|e| e.slot));
+        self.fired_clock = clock;
+        self.fired = fired;
+        Ok(self.fired.len())
+    }
+
+    fn grouping(&self) -> &Grouping {
+        &self.grouping
+    }
+
+    fn keys(&self) -> Vec<&[u8]> {
+        self.grouping.slot_of_group.iter().map(|&slot| self.keys.key(slot)).collect()
+    }
+
+    fn fired_times(&self) -> &[i64] {
+        &self.fired_times
+    }
+
+    fn read_values(&mut self, state: usize, keys: &[u32]) -> Result<Cells, StateError> {
+        let (value, slot_of_group) = self.value(state);
+        Ok(value.read(keys, slot_of_group))
+    }
+
+    fn write_values(&mut self, state: usize, keys: &[u32], cells: Cells) -> Result<(), StateError> {
+        self.value(state).0.write(keys, cells);
+        Ok(())
+    }
+
+    fn read_lists(&mut self, state: usize, keys: &[u32]) -> Result<Runs, StateError> {
+        let (list, slot_of_group) = self.list(state);
+        list.read(keys, slot_of_group)
+    }
+
+    fn append_lists(&mut self, state: usize, keys: &[u32], runs: Runs) -> Result<(), StateError> {
+        self.list(state).0.append(keys, runs);
+        Ok(())
+    }
+
+    fn clear_lists(&mut self, state: usize, keys: &[u32]) -> Result<(), StateError> {
+        self.list(state).0.clear(keys);
+        Ok(())
+    }
+
+    fn read_entries(
+        &mut self,
+        state: usize,
+        keys: &[u32],
+        map_keys: MapKeys<'_>,
+    ) -> Result<Cells, StateError> {
+        let (map, slot_of_group) = self.map(state);
+        map.read(keys, map_keys, slot_of_group)
+    }
+
+    fn write_entries(
+        &mut self,
+        state: usize,
+        keys: &[u32],
+        map_keys: MapKeys<'_>,
+        cells: Cells,
+    ) -> Result<(), StateError> {
+        self.map(state).0.write(keys, map_keys, &cells);
+        Ok(())
+    }
+
+    fn scan_entries(
+        &mut self,
+        state: usize,
+        keys: &[u32],
+        start: Option<&[u8]>,
+        limit: u32,
+    ) -> Result<Entries, StateError> {
+        let (map, slot_of_group) = self.map(state);
+        map.scan(keys, start, limit, slot_of_group)
+    }
+
+    fn clear_maps(&mut self, state: usize, keys: &[u32]) -> Result<(), StateError> {
+        self.map(state).0.clear(keys);
+        Ok(())
+    }
+
+    fn set_timers(&mut self, clock: Clock, keys: &[u32], times: &[i64]) -> Result<(), StateError> {
+        self.changes.push(TimerChange { clock, set: true, groups: keys.to_vec(), times: times.to_vec() });
+        Ok(())
+    }
+
+    fn clear_timers(&mut self, clock: Clock, keys: &[u32], times: &[i64]) -> Result<(), StateError> {
+        self.changes.push(TimerChange { clock, set: false, groups: keys.to_vec(), times: times.to_vec() });
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), StateError> {
+        let (slot_of_group, emptied) = (&self.grouping.slot_of_group, &mut self.emptied);
+        self.states.iter_mut().for_each(|s| s.commit(slot_of_group, emptied));
+        self.apply_timer_changes();
+        self.end_call();
+        Ok(())
+    }
+
+    fn rollback(&mut self) {
+        self.states.iter_mut().for_each(Store::rollback);
+        self.changes.clear();
+        let fired = std::mem::take(&mut self.fired);
+        let timers = self.timers(self.fired_clock);
+        fired.iter().for_each(|e| timers.set(e.slot, e.time));
+        self.fired = fired;
+        self.end_call();
+    }
+
+    fn next_timer(&self, clock: Clock) -> Option<i64> {
+        match clock {
+            Clock::Event => self.event.next_time(),
+            Clock::Processing => self.processing.next_time(),
+        }
+    }
+
+    fn pending_timers(&self, clock: Clock) -> u64 {
+        match clock {
+            Clock::Event => self.event.pending(),
+            Clock::Processing => self.processing.pending(),
+        }
+    }
+
+    fn drop_timers(&mut self, clock: Clock) -> u64 {
+        let mut emptied = std::mem::take(&mut self.emptied);
+        let dropped = self.timers(clock).clear_all(|slot| emptied.push(slot));
+        self.emptied = emptied;
+        self.end_call();
+        dropped
+    }
+
+    fn key_count(&self) -> usize {
+        self.keys.len()
+    }
+}
+
+impl Store {
+    fn new(state: &State) -> Self {
+        match state.kind {
+            StateKind::Value => Store::Value(ValueState::new(&state.columns)),
+            StateKind::List => Store::List(ListState::new(&state.columns)),
+            StateKind::Map => Store::Map(MapState::new(&state.columns)),
+            StateKind::Broadcast | StateKind::Operator => Store::Elsewhere,
+        }
+    }
+
+    fn grow(&mut self, slots: usize) {
+        match self {
+            Store::Value(s) => s.grow(slots),
+            Store::List(s) => s.grow(slots),
+            Store::Map(s) => s.grow(slots),
+            Store::Elsewhere => {}
+        }
+    }
+
+    fn is_present(&self, slot: u32) -> bool {
+        match self {
+            Store::Value(s) => s.is_present(slot),
+            Store::List(s) => s.is_present(slot),
+            Store::Map(s) => s.is_present(slot),
+            Store::Elsewhere => false,
+        }
+    }
+
+    fn commit(&mut self, slot_of_group: &[u32], emptied: &mut Vec<u32>) {
+        match self {
+            Store::Value(s) => s.commit(slot_of_group, emptied),
+            Store::List(s) => s.commit(slot_of_group, emptied),
+            Store::Map(s) => s.commit(slot_of_group, emptied),
+            Store::Elsewhere => {}
+        }
+    }
+
+    fn rollback(&mut self) {
+        match self {
+            Store::Value(s) => s.rollback(),
+            Store::List(s) => s.rollback(),
+            Store::Map(s) => s.rollback(),
+            Store::Elsewhere => {}
+        }
+    }
+}
