@@ -79,14 +79,18 @@ impl StandardLibrary {
         work: &Path,
         progress: Progress<'_>,
     ) -> Result<(), StandardLibraryError> {
-        let compiler = self.version.lines().next().unwrap_or("rustc").to_owned();
-        progress(&Step::BuildingStandardLibrary { compiler });
+        progress(&Step::BuildingStandardLibrary { compiler: self.compiler() });
         write_carrier(work)?;
         compile(work, rustc, cargo, target)?;
         self.put_in_place(&work.join("target").join(target.triple()).join("release").join("deps"))?;
         // A few hundred megabytes that nobody needs again; that they stay is no failure.
         let _ = fs::remove_dir_all(work);
         Ok(())
+    }
+
+    /// The compiler's name and number, without where it comes from.
+    fn compiler(&self) -> String {
+        self.version.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
     }
 
     /// Fills a folder beside the final one and then renames it, so that no other build sees half a library.
@@ -208,6 +212,12 @@ mod tests {
         assert_eq!(new.readiness(), Readiness::Outdated);
         new.put_in_place(folder.path()).expect("put in place again");
         assert_eq!(new.readiness(), Readiness::Ready);
+    }
+
+    #[test]
+    fn the_compiler_is_named_in_short() {
+        let library = library(Path::new("/"), "rustc 1.96.0 (ac68faa20 2026-05-25)\nbinary: rustc");
+        assert_eq!(library.compiler(), "rustc 1.96.0");
     }
 
     #[test]
