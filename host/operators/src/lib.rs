@@ -7,7 +7,9 @@
 mod assemble;
 mod call;
 mod json_row;
+mod keyed;
 mod map;
+mod process;
 mod project;
 mod row_errors;
 mod sink;
@@ -18,7 +20,9 @@ mod watermark;
 
 pub use assemble::{OutputColumn, OutputSpec, PortLayout};
 pub use call::Calls;
+pub use keyed::{DeclaredKey, KeySpec};
 pub use map::{MapOperator, MapSpec, OnTrap};
+pub use process::{ProcessInput, ProcessOperator, ProcessSpec, TimerSpec};
 pub use project::{Projected, ProjectionSpec, ReadColumn, without};
 pub use row_errors::{RowErrorSpec, RowErrors, dead_letter_schema};
 pub use sink::{SinkOperator, SinkSpec};
