@@ -1,2 +1,10 @@
 //! The `millstream` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    millstream::main()
+}

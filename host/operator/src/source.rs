@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use millstream_types::{Batch, Schema};
 
-use crate::{ConnectorError, OperatorContext};
+use crate::{Collector, ConnectorError, OperatorContext, OperatorError};
 
 /// A part of a source that one reader reads at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,4 +94,30 @@ pub trait SplitReader {
 
     /// The next rows. At most a batch; not cancel-safe unless the reader says so.
     async fn read(&mut self) -> Result<Read, ConnectorError>;
+}
+
+/// What a step of a source operator came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum SourceProgress {
+    /// Something was read; go on.
+    Read,
+    /// Nothing for now; ask again after this time.
+    Wait(Duration),
+    /// The current split has been read to its end: give it another.
+    SplitFinished,
+}
+
+/// A source at the head of a chain: a reader, the policy for what it cannot read, event times and watermarks. Lives on
+/// one thread.
+#[async_trait(?Send)]
+pub trait SourceOperator {
+    /// Starts a split.
+    fn start(&mut self, split: Split) -> Result<(), OperatorError>;
+
+    /// Reads at most a batch.
+    async fn read(&mut self, out: &mut Collector) -> Result<SourceProgress, OperatorError>;
+
+    /// No split is there for now, or there is one again.
+    fn status(&mut self, idle: bool, out: &mut Collector);
 }

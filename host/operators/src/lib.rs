@@ -13,10 +13,13 @@ mod process;
 mod project;
 mod row_errors;
 mod sink;
+mod source;
 #[cfg(test)]
 mod test_support;
 mod time_range;
+mod union;
 mod watermark;
+mod window;
 
 pub use assemble::{OutputColumn, OutputSpec, PortLayout};
 pub use call::Calls;
@@ -26,4 +29,7 @@ pub use process::{ProcessInput, ProcessOperator, ProcessSpec, TimerSpec};
 pub use project::{Projected, ProjectionSpec, ReadColumn, without};
 pub use row_errors::{RowErrorSpec, RowErrors, dead_letter_schema};
 pub use sink::{SinkOperator, SinkSpec};
+pub use source::{ReaderOperator, SourceSpec, SourceTimes};
+pub use union::UnionOperator;
 pub use watermark::{BoundedOutOfOrderness, TimeAssigner, WatermarkOperator, WatermarkSpec};
+pub use window::{FIRED_ROWS, KeyColumn, Trigger, WindowAssigner, WindowBounds, WindowFunction, WindowSpec};

@@ -1,1 +1,19 @@
-//! To be written.
+//! Builds the tasks of a job out of its graphs and runs them: in this version all of them in one process.
+//!
+//! [`Modules`] compiles modules and answers what planning asks of them, [`Catalog`] answers for the connectors.
+//! [`Job::start`] makes the channels, builds each subtask on the thread of its slot, and hands out a [`Job`] that can
+//! be watched, stopped and cancelled.
+
+mod modules;
+mod catalog;
+mod plan;
+mod build;
+mod job;
+mod status;
+
+pub use build::BuildError;
+pub use catalog::Catalog;
+pub use job::{Job, JobEnd, JobOptions, StartError};
+pub use modules::Modules;
+pub use plan::Plan;
+pub use status::{JobStatus, OperatorStatus};

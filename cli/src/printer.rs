@@ -1,0 +1,69 @@
+//! The one place that writes: data to stdout, everything else to stderr.
+
+use std::io::{IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::exit::Failure;
+
+/// Writes what the command has to say.
+pub(crate) struct Printer {
+    json: bool,
+}
+
+impl Printer {
+    /// With `json`, results are JSON documents.
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Whether results are JSON documents.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether stderr is a terminal that can be drawn on.
+    pub(crate) fn draws(&self) -> bool {
+        !self.json && std::io::stderr().is_terminal()
+    }
+
+    /// A result, as a JSON document on one line, or as text.
+    pub(crate) fn result(&self, value: &impl Serialize, text: impl FnOnce() -> String) {
+        let text = if self.json { to_json(value) } else { text() };
+        self.data(&text);
+    }
+
+    /// A line of data.
+    pub(crate) fn data(&self, text: &str) {
+        write(&mut anstream::stdout(), text);
+    }
+
+    /// A line for whoever watches.
+    pub(crate) fn note(&self, text: &str) {
+        write(&mut anstream::stderr(), text);
+    }
+
+    /// A control sequence for the terminal that stderr is.
+    pub(crate) fn control(&self, sequence: &str) {
+        drop(anstream::stderr().write_all(sequence.as_bytes()));
+    }
+
+    /// Why the command did not do what it was asked for.
+    pub(crate) fn error(&self, failure: &Failure) {
+        if self.json {
+            let causes: Vec<_> = failure.error.chain().map(ToString::to_string).collect();
+            self.note(&to_json(&serde_json::json!({ "error": causes, "exit": failure.exit as u8 })));
+        } else {
+            self.note(&format!("{:?}", failure.error));
+        }
+    }
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|e| format!("{{\"error\":\"cannot be shown: {e}\"}}"))
+}
+
+/// A reader that has gone, as `head` does, is no error of ours.
+fn write(out: &mut impl Write, text: &str) {
+    drop(writeln!(out, "{text}").and_then(|()| out.flush()));
+}

@@ -1,0 +1,69 @@
+//! Builds subtasks: from the nodes of a plan to operators, gates and outgoing edges.
+//!
+//! What all subtasks of a node share (compiled functions, configured connectors) is made once, in a [`Blueprint`].
+//! The rest is made on the thread that runs it.
+
+mod function;
+mod subtask;
+
+use std::sync::Arc;
+
+use millstream_connectors::OptionsError;
+use millstream_graph::{NodeBody, NodeIndex};
+use millstream_operator::{FunctionFactory, Sink, Source};
+
+use crate::{Catalog, Modules, Plan, StartError};
+
+pub(crate) use subtask::SubtaskBuilder;
+
+/// A node that cannot be built, though its plan was checked.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The connector refuses what it accepted before.
+    #[error("`{node}`: {message}")]
+    Connector {
+        /// The node's name in the job file.
+        node: String,
+        /// What the connector says.
+        message: String,
+    },
+}
+
+/// What the subtasks of a job share.
+pub(crate) struct Blueprint {
+    parts: Vec<Part>,
+}
+
+/// What the subtasks of a node share.
+enum Part {
+    Source(Arc<dyn Source>),
+    Function(Arc<dyn FunctionFactory>),
+    Sink(Arc<dyn Sink>),
+    Plain,
+}
+
+impl Blueprint {
+    pub(crate) fn new(plan: &Plan, modules: &Modules, catalog: &Catalog) -> Result<Self, StartError> {
+        let part = |node: &millstream_graph::LogicalNode| -> Result<Part, StartError> {
+            let refused = |e: OptionsError| BuildError::Connector { node: node.name.clone(), message: e.to_string() };
+            Ok(match &node.body {
+                NodeBody::Source(s) => {
+                    let source = catalog.source(&s.connector, &s.options, s.schema.as_ref());
+                    Part::Source(source.map_err(refused)?)
+                }
+                NodeBody::Sink(s) => Part::Sink(catalog.sink(&s.connector, &s.options).map_err(refused)?),
+                NodeBody::Function(f) => Part::Function(modules.function(&plan.logical.modules[f.module], f)?),
+                NodeBody::Union | NodeBody::Watermark(_) => Part::Plain,
+            })
+        };
+        Ok(Self { parts: plan.logical.nodes.iter().map(part).collect::<Result<_, _>>()? })
+    }
+
+    /// The source of a node, if it is one.
+    pub(crate) fn source(&self, node: NodeIndex) -> Option<&dyn Source> {
+        match &self.parts[node.0] {
+            Part::Source(source) => Some(&**source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! One subtask: its gate or reader, its chain and its outgoing edges.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use millstream_graph::{JobEdge, LogicalNode, NodeBody, NodeIndex, Partitioning, SourceNode, Subtask as Planned};
+use millstream_net::{ChannelId, GateBudget, Transport};
+use millstream_operator::{
+    Clock, FunctionFactory, Operator, OperatorContext, OperatorError, OperatorMetrics, RowPolicy, Source,
+};
+use millstream_operators::{
+    ReaderOperator, RowErrorSpec, SinkOperator, SinkSpec, SourceSpec, SourceTimes, UnionOperator, WatermarkOperator,
+    WatermarkSpec,
+};
+use millstream_task::{
+    Chain, ChainedOperator, GateChannel, Input, InputGate, Mailbox, Partitioner, ResultPartition, SourceTask,
+    SplitRequests, Subtask, Target, TaskError,
+};
+use millstream_types::Schema;
+
+use super::{Blueprint, Part, function};
+use crate::Plan;
+
+/// Everything that a subtask is built of, ready to go to the thread that runs it.
+pub(crate) struct SubtaskBuilder {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) blueprint: Arc<Blueprint>,
+    pub(crate) subtask: Planned,
+    /// By position in the chain.
+    pub(crate) metrics: Vec<Arc<OperatorMetrics>>,
+    /// For a source.
+    pub(crate) splits: Option<SplitRequests>,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl SubtaskBuilder {
+    /// Builds the subtask. The receiving ends are opened first, so that no sender waits for one that will not come.
+    pub(crate) fn build(&self, mailbox: Mailbox) -> Result<Subtask, TaskError> {
+        let vertex = self.plan.job.vertex(self.subtask.vertex);
+        let gate = self.gate()?;
+        let (partitions, edges) = self.partitions()?;
+        let mut operators = Vec::with_capacity(vertex.chain.len());
+        for (position, chained) in vertex.chain.iter().enumerate() {
+            let node = self.plan.node(chained.node);
+            let ctx = self.context(node, position);
+            let built = self.operator(chained.node, &ctx);
+            let operator = built.map_err(|source| TaskError::Operator { operator: ctx.name(), source })?;
+            operators.push(ChainedOperator { operator, ctx, outputs: self.outputs(position, node, &edges) });
+        }
+        let input = match (self.blueprint.source(vertex.head()), &self.splits) {
+            (Some(source), Some(splits)) => {
+                let ctx = operators[0].ctx.clone();
+                let task = self.source(source, vertex.head(), &ctx, splits.clone());
+                Input::Source(task.map_err(|source| TaskError::Operator { operator: ctx.name(), source })?)
+            }
+            _ => Input::Gate(gate),
+        };
+        Ok(Subtask { input, chain: Chain::new(operators, partitions), mailbox })
+    }
+
+    fn context(&self, node: &LogicalNode, position: usize) -> OperatorContext {
+        let parameters = node.function().map(|f| f.parameters.clone()).unwrap_or_default();
+        OperatorContext {
+            job: self.plan.logical.job.name.clone(),
+            operator: node.id.clone(),
+            subtask: self.subtask.index,
+            parallelism: self.subtask.parallelism,
+            max_parallelism: self.plan.logical.job.max_parallelism,
+            attempt: self.plan.execution.attempt,
+            parameters: Arc::new(BTreeMap::from_iter(parameters)),
+            metrics: self.metrics[position].clone(),
+            clock: self.clock.clone(),
+        }
+    }
+
+    /// The operator of a node; none for a source, which the subtask drives itself.
+    fn operator(&self, index: NodeIndex, ctx: &OperatorContext) -> Result<Option<Box<dyn Operator>>, OperatorError> {
+        let node = self.plan.node(index);
+        let errors = row_errors(node);
+        Ok(Some(match (&node.body, &self.blueprint.parts[index.0]) {
+            (NodeBody::Function(f), Part::Function(factory)) => self.function(node, f, &**factory, ctx)?,
+            (NodeBody::Watermark(time), _) => {
+                let spec = WatermarkSpec {
+                    column: Some(time.column),
+                    out_of_orderness: millis(time.out_of_orderness),
+                    idle_after: time.idle.map(millis),
+                    row_errors: errors,
+                };
+                Box::new(WatermarkOperator::new(spec, ctx.clone()))
+            }
+            (NodeBody::Union, _) => Box::new(UnionOperator::new(node.outputs[0].schema.clone())),
+            (NodeBody::Sink(_), Part::Sink(sink)) => {
+                let schema: &Schema = &node.inputs[0].schema;
+                Box::new(SinkOperator::new(SinkSpec::default(), sink.writer(schema, ctx)?, ctx.clone()))
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn function(
+        &self,
+        node: &LogicalNode,
+        function: &millstream_graph::FunctionNode,
+        factory: &dyn FunctionFactory,
+        ctx: &OperatorContext,
+    ) -> Result<Box<dyn Operator>, OperatorError> {
+        function::operator(node, function, row_errors(node), factory.create(ctx)?, ctx)
+    }
+
+    fn source(
+        &self,
+        source: &dyn Source,
+        node: NodeIndex,
+        ctx: &OperatorContext,
+        splits: SplitRequests,
+    ) -> Result<SourceTask, OperatorError> {
+        let node = self.plan.node(node);
+        let NodeBody::Source(body) = &node.body else { unreachable!("only a source has a source") };
+        let spec = SourceSpec { times: self.source_times(body), row_errors: row_errors(node) };
+        let operator = ReaderOperator::new(spec, source.reader(ctx)?, ctx.clone());
+        Ok(SourceTask { operator: Box::new(operator), splits })
+    }
+
+    fn source_times(&self, source: &SourceNode) -> Option<SourceTimes> {
+        source.time.as_ref().map(|time| SourceTimes {
+            columns: time.columns.clone(),
+            out_of_orderness: millis(time.out_of_orderness),
+            idle_after: time.idle,
+            interval: self.plan.logical.job.watermark_interval,
+        })
+    }
+
+    fn gate(&self) -> Result<InputGate, TaskError> {
+        let channels: Vec<_> = self.plan.execution.channels_into(&self.plan.job, &self.subtask).collect();
+        let ids: Vec<_> = channels.iter().map(|(_, c)| channel_id(c)).collect();
+        let receivers = self.transport.gate(&ids, GateBudget::default()).map_err(|e| self.transport_failed(e))?;
+        let port = |c: &millstream_graph::Channel| self.plan.job.edges[c.edge.0].input.index();
+        let with_port = channels.iter().zip(receivers).map(|((_, c), receiver)| GateChannel { port: port(c), receiver });
+        Ok(InputGate::new(with_port.collect()))
+    }
+
+    /// The outgoing edges, and which edge of the job graph each is.
+    fn partitions(&self) -> Result<(Vec<ResultPartition>, Vec<usize>), TaskError> {
+        let (mut partitions, mut edges) = (Vec::new(), Vec::new());
+        for (index, edge) in self.plan.job.edges_out_of(self.subtask.vertex) {
+            let all = self.plan.execution.channels_out_of(&self.plan.job, &self.subtask);
+            let open = |c| self.transport.sender(channel_id(c)).map_err(|e| self.transport_failed(e));
+            let senders = all.filter(|(_, c)| c.edge == index).map(|(_, c)| open(c)).collect::<Result<Vec<_>, _>>()?;
+            let timeout = self.plan.logical.job.buffer_timeout;
+            partitions.push(ResultPartition::new(self.partitioner(edge), senders, timeout));
+            edges.push(index.0);
+        }
+        Ok((partitions, edges))
+    }
+
+    fn partitioner(&self, edge: &JobEdge) -> Partitioner {
+        match &edge.partitioning {
+            Partitioning::Forward | Partitioning::Global => Partitioner::Forward,
+            Partitioning::Rebalance => Partitioner::Rebalance,
+            Partitioning::Broadcast => Partitioner::Broadcast,
+            Partitioning::Hash { key } => Partitioner::Hash {
+                columns: key.clone(),
+                max_parallelism: self.plan.logical.job.max_parallelism,
+            },
+        }
+    }
+
+    /// The targets of each output port of the node at a position of the chain.
+    fn outputs(&self, position: usize, node: &LogicalNode, edges: &[usize]) -> Vec<Vec<Target>> {
+        let vertex = self.plan.job.vertex(self.subtask.vertex);
+        let targets = |port: usize| {
+            let chained = vertex.chain.iter().enumerate().filter_map(move |(next, chained)| {
+                let input = chained.input.as_ref()?;
+                (input.from == position && input.output.index() == port).then_some(Target::Operator(next, 0))
+            });
+            let sent = edges.iter().enumerate().filter_map(move |(partition, &edge)| {
+                let edge = &self.plan.job.edges[edge];
+                (edge.chained == position && edge.output.index() == port).then_some(Target::Partition(partition))
+            });
+            chained.chain(sent).collect()
+        };
+        (0..node.outputs.len()).map(targets).collect()
+    }
+
+    fn transport_failed(&self, source: millstream_net::TransportError) -> TaskError {
+        let vertex = self.plan.job.vertex(self.subtask.vertex);
+        TaskError::Transport { subtask: format!("{}[{}]", vertex.name, self.subtask.index), source }
+    }
+}
+
+fn channel_id(channel: &millstream_graph::Channel) -> ChannelId {
+    ChannelId { edge: channel.edge.0 as u32, from: channel.from.0, to: channel.to.0 }
+}
+
+/// What becomes of rows that a node cannot use.
+fn row_errors(node: &LogicalNode) -> RowErrorSpec {
+    let policy = match node.on_error {
+        millstream_graph::RowPolicy::Fail => RowPolicy::Fail,
+        millstream_graph::RowPolicy::Skip => RowPolicy::Skip,
+        millstream_graph::RowPolicy::DeadLetter => RowPolicy::DeadLetter,
+    };
+    RowErrorSpec { policy, port: node.dead_letter_port().map_or(usize::MAX, |p| p.index()) }
+}
+
+fn millis(time: std::time::Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
