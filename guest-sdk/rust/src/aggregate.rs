@@ -24,7 +24,11 @@ pub fn accumulated<A: State>(groups: Vec<A>, rejections: Rejections) -> Accumula
 }
 
 /// Merges accumulators pairwise.
-pub fn merge<A: State>(into: &Batch, other: &Batch, mut merge: impl FnMut(&mut A, A)) -> Result<Batch, Mismatch> {
+pub fn merge<A: State>(
+    into: &Batch,
+    other: &Batch,
+    mut merge: impl FnMut(&mut A, A),
+) -> Result<Batch, Mismatch> {
     if into.rows != other.rows {
         return Err(Mismatch::Rows { expected: into.rows, found: other.rows });
     }
@@ -40,6 +44,6 @@ pub fn merge<A: State>(into: &Batch, other: &Batch, mut merge: impl FnMut(&mut A
 fn batch<A: State>(groups: Vec<A>) -> Batch {
     let rows = groups.len();
     let mut builder = A::builder(rows);
-    groups.into_iter().for_each(|accumulator| accumulator.push(&mut builder));
+    groups.into_iter().for_each(|accumulator| accumulator.append_to(&mut builder));
     Batch { rows, columns: A::finish(builder) }
 }

@@ -12,14 +12,19 @@ use crate::host::wasm::panicked;
 
 use self::bindings::exports::millstream::function as exports;
 use self::bindings::millstream::function::types;
-use self::convert::{
-    accumulated_out, batch_in, batch_out, cells_in, clock_in, outcome_out, windows_in,
-};
+use self::convert::{accumulated_out, batch_in, batch_out, cells_in, clock_in, outcome_out, windows_in};
 
 pub(crate) mod convert;
 
 #[doc(hidden)]
-#[expect(unsafe_code, missing_docs, unreachable_pub, clippy::all, reason = "generated from the WIT package")]
+#[allow(
+    unsafe_code,
+    missing_docs,
+    unreachable_pub,
+    rust_2018_idioms,
+    clippy::all,
+    reason = "generated from the WIT package"
+)]
 pub mod bindings {
     wit_bindgen::generate!({
         path: "../../wit",

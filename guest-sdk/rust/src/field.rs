@@ -34,7 +34,7 @@ pub trait Field: Sized {
     /// An empty column with room for so many rows.
     fn builder(rows: usize) -> Self::Builder;
     /// Appends a value.
-    fn push(self, builder: &mut Self::Builder);
+    fn append_to(self, builder: &mut Self::Builder);
     /// Appends a row without a value.
     fn push_null(builder: &mut Self::Builder);
     /// The finished column.

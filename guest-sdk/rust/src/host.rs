@@ -12,8 +12,8 @@ use self::native as current;
 use self::wasm as current;
 
 pub(crate) use self::current::{
-    ListHandle, MapHandle, OperatorHandle, ValueHandle, clear_timers, count, gauge, log, now, parameter, random,
-    set_timers, task,
+    ListHandle, MapHandle, OperatorHandle, ValueHandle, clear_timers, count, gauge, log, now, parameter,
+    random, set_timers, task,
 };
 
 use crate::column::{Batch, VarValues};

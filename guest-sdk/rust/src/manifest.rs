@@ -190,7 +190,10 @@ pub fn describe(module: ModuleSpec, functions: &[FunctionSpec]) -> String {
     Json::object(|manifest| {
         manifest.number("manifest", VERSION);
         manifest.object_member("module", |it| {
-            it.text("name", module.name).text("version", module.version).text("doc", module.doc).text("sdk", sdk);
+            it.text("name", module.name)
+                .text("version", module.version)
+                .text("doc", module.doc)
+                .text("sdk", sdk);
         });
         manifest.list("functions", functions, function);
     })

@@ -94,7 +94,7 @@ impl<T: Output> Collector<T> {
         } else {
             self.turn(Origin::Picked(vec![self.origin]));
         }
-        row.push(&mut self.builder);
+        row.append_to(&mut self.builder);
     }
 
     /// Emits a row with an event time of its own. Only for a port that replaces, not one that carries columns.
@@ -104,7 +104,7 @@ impl<T: Output> Collector<T> {
         } else {
             self.turn(Origin::Made(vec![time.0]));
         }
-        row.push(&mut self.builder);
+        row.append_to(&mut self.builder);
     }
 
     /// The next row has another kind of origin: what was gathered before it is an output of its own.
@@ -197,11 +197,8 @@ mod tests {
             out.emit(40i64);
         });
         let seen: Vec<_> = outputs.into_iter().map(|output| (output.rows, output.origin)).collect();
-        let expected = [
-            (1, Origin::Picked(vec![1])),
-            (2, Origin::Made(vec![5, 6])),
-            (1, Origin::Picked(vec![1])),
-        ];
+        let expected =
+            [(1, Origin::Picked(vec![1])), (2, Origin::Made(vec![5, 6])), (1, Origin::Picked(vec![1]))];
         assert_eq!(seen, expected);
     }
 }

@@ -32,7 +32,7 @@ pub trait Output: Sized {
     /// Empty columns with room for so many rows.
     fn builder(rows: usize) -> Self::Builder;
     /// Appends the row.
-    fn push(self, builder: &mut Self::Builder);
+    fn append_to(self, builder: &mut Self::Builder);
     /// Appends a row that means nothing, to keep a place.
     fn push_absent(builder: &mut Self::Builder);
     /// The finished columns.
@@ -79,8 +79,8 @@ impl<F: Field> Output for F {
     }
 
     #[inline(always)]
-    fn push(self, builder: &mut Self::Builder) {
-        F::push(self, builder);
+    fn append_to(self, builder: &mut Self::Builder) {
+        F::append_to(self, builder);
     }
 
     fn push_absent(builder: &mut Self::Builder) {
@@ -134,9 +134,9 @@ macro_rules! tuple {
             }
 
             #[inline(always)]
-            fn push(self, builder: &mut Self::Builder) {
+            fn append_to(self, builder: &mut Self::Builder) {
                 let _ = &builder;
-                $(self.$index.push(&mut builder.$index);)*
+                $(self.$index.append_to(&mut builder.$index);)*
             }
 
             fn push_absent(builder: &mut Self::Builder) {
@@ -165,11 +165,12 @@ mod tests {
     #[test]
     fn tuples_are_rows() {
         let mut builder = <(&str, Option<i64>)>::builder(2);
-        [("a", Some(1i64)), ("b", None)].into_iter().for_each(|row| row.push(&mut builder));
+        [("a", Some(1i64)), ("b", None)].into_iter().for_each(|row| row.append_to(&mut builder));
         let batch = Batch { rows: 2, columns: <(&str, Option<i64>)>::finish(builder) };
         let reader = <(&str, Option<i64>)>::reader(&batch).expect("the same columns");
         assert_eq!(<(&str, Option<i64>)>::read(&reader, 1), ("b", None));
-        let names: Vec<_> = <(&str, Option<i64>) as Input>::columns("key").into_iter().map(|c| c.name).collect();
+        let names: Vec<_> =
+            <(&str, Option<i64>) as Input>::columns("key").into_iter().map(|c| c.name).collect();
         assert_eq!(names, ["key_1", "key_2"]);
     }
 

@@ -56,6 +56,6 @@ fn rows_of<T: State>(batch: &Batch, name: &str) -> Vec<T> {
 fn batch_of<T: Output>(rows: impl ExactSizeIterator<Item = T>) -> Batch {
     let count = rows.len();
     let mut builder = T::builder(count);
-    rows.for_each(|row| row.push(&mut builder));
+    rows.for_each(|row| row.append_to(&mut builder));
     Batch { rows: count, columns: T::finish(builder) }
 }

@@ -31,6 +31,11 @@ impl EventTime {
         Self(millis)
     }
 
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn raw(self) -> i64 {
+        self.0
+    }
+
     /// The row's event time, if it has one.
     #[inline]
     pub fn timestamp(self) -> Option<Timestamp> {

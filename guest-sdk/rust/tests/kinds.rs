@@ -1,6 +1,9 @@
 //! Functions of every kind, as a user writes them.
 use millstream::function::Module;
-use millstream::{Collector, Function, Input, ListState, MapState, Output, ProcessContext, State, Timer, Timestamp, ValueState, Window};
+use millstream::{
+    Collector, Function, Input, ListState, MapState, Output, ProcessContext, State, Timer, Timestamp,
+    ValueState, Window,
+};
 
 #[derive(Input)]
 struct Bid<'a> {
@@ -27,7 +30,13 @@ struct Counts {
 /// Counts.
 #[millstream::process]
 impl Counts {
-    fn process(&mut self, auction: i64, bid: Bid<'_>, ctx: &mut ProcessContext, out: &mut Collector<Count<'_>>) {
+    fn process(
+        &mut self,
+        auction: i64,
+        bid: Bid<'_>,
+        ctx: &mut ProcessContext,
+        out: &mut Collector<Count<'_>>,
+    ) {
         let count = self.count.get_or_insert_with(|| 0);
         *count += 1;
         let count = *count;

@@ -25,7 +25,10 @@ struct Limits {
 #[millstream::map(carry = "replace")]
 fn late<'a>(flight: Flight<'a>, limits: &Limits, ctx: &Context) -> Option<Late<'a>> {
     ctx.count("seen", 1);
-    flight.dep_delay.filter(|d| *d > limits.threshold as f64).map(|delay| Late { carrier: flight.carrier, delay })
+    flight
+        .dep_delay
+        .filter(|d| *d > limits.threshold as f64)
+        .map(|delay| Late { carrier: flight.carrier, delay })
 }
 
 /// Keeps.

@@ -109,7 +109,8 @@ impl<'a> Aggregate<'a> {
 
     fn spec(&self, options: &Arguments, item: &ItemImpl, key: &Type, times: bool) -> Result<Tokens> {
         let (name, accumulator, row) = (self.block.name, &self.accumulator, elided(self.row));
-        let spec = spec(&options.name_or(snake_case(&name.to_string())), &doc(&item.attrs), &quote!(Aggregate));
+        let spec =
+            spec(&options.name_or(snake_case(&name.to_string())), &doc(&item.attrs), &quote!(Aggregate));
         let output = elided(&Returns::new(&self.finish.sig.output).row);
         let carry = options.carry_or(Carry::Extend)?.tokens();
         Ok(quote! {{
@@ -189,7 +190,7 @@ impl<'a> Aggregate<'a> {
             extras.push(match extra(name, r#type)? {
                 Extra::Context => quote!(&__it.context),
                 Extra::Window => quote!(__window),
-                Extra::Parameters(_) | Extra::Other(_) => {
+                Extra::Parameters(_) | Extra::Other => {
                     key = elided(r#type);
                     quote!(<#key as ::millstream::Input>::read(&__keys, __key as usize))
                 }

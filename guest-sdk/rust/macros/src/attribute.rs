@@ -38,7 +38,10 @@ impl Arguments {
             "timers" => self.timers = Some((option.span(), values(input)?)),
             other => {
                 let expected = "`name = \"…\"`, `carry = \"extend\"`, `columns` or `timers(\"event\")`";
-                return Err(Error::new(option.span(), format!("unknown option `{other}`: expected {expected}")));
+                return Err(Error::new(
+                    option.span(),
+                    format!("unknown option `{other}`: expected {expected}"),
+                ));
             }
         }
         Ok(())
@@ -71,7 +74,9 @@ impl Arguments {
     pub(crate) fn refuse(&self, columns: bool, timers: bool) -> Result<()> {
         match (self.columns, &self.timers) {
             (Some(span), _) if columns => Err(Error::new(span, "`columns` is an option of map functions")),
-            (_, Some((span, _))) if timers => Err(Error::new(*span, "`timers` is an option of process functions")),
+            (_, Some((span, _))) if timers => {
+                Err(Error::new(*span, "`timers` is an option of process functions"))
+            }
             _ => Ok(()),
         }
     }

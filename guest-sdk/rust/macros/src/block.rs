@@ -44,14 +44,16 @@ impl<'a> Block<'a> {
 
     /// The methods under an attribute of this name.
     pub(crate) fn marked(&self, name: &str) -> Vec<&'a ImplItemFn> {
-        let marked = |method: &&ImplItemFn| method.attrs.iter().any(|attribute| attribute.path().is_ident(name));
+        let marked =
+            |method: &&ImplItemFn| method.attrs.iter().any(|attribute| attribute.path().is_ident(name));
         self.methods.iter().copied().filter(marked).collect()
     }
 
     /// `impl Hooks`, and the hooks' names for the manifest.
     pub(crate) fn hooks(&self, ports: &Ports) -> Result<(Tokens, Tokens)> {
         let (mut methods, mut names) = (Vec::new(), Vec::new());
-        for (name, hook) in [("before_barrier", quote!(BeforeBarrier)), ("end_of_input", quote!(EndOfInput))] {
+        for (name, hook) in [("before_barrier", quote!(BeforeBarrier)), ("end_of_input", quote!(EndOfInput))]
+        {
             if let Some(method) = self.method(name) {
                 methods.push(self.hook(method, ports)?);
                 names.push(quote!(::millstream::manifest::Hook::#hook));

@@ -35,7 +35,10 @@ impl<'a> Map<'a> {
         let signature = &item.sig;
         let arguments = arguments(signature)?;
         let Some((_, input)) = arguments.first() else {
-            return Err(error_at(&signature.ident, "a map function takes a row: `fn name(row: Row<'_>) -> …`"));
+            return Err(error_at(
+                &signature.ident,
+                "a map function takes a row: `fn name(row: Row<'_>) -> …`",
+            ));
         };
         let name = options.name_or(plain_name(&signature.ident));
         let mut map =
@@ -81,7 +84,8 @@ impl<'a> Map<'a> {
             (Many::One, false) => one_each(&prepare, &output, &call),
             _ => collected(&prepare, &output, &returns.emit(&call, &quote!(__out), &quote!(__at))),
         };
-        let columns = |r#trait: Tokens, row: &Type| quote!(<#row as ::millstream::#r#trait>::columns("value"));
+        let columns =
+            |r#trait: Tokens, row: &Type| quote!(<#row as ::millstream::#r#trait>::columns("value"));
         (columns(quote!(Input), &input), columns(quote!(Output), &output), body)
     }
 
@@ -179,7 +183,7 @@ fn one_each(prepare: &Tokens, output: &Type, call: &Tokens) -> Tokens {
         #prepare
         let mut __builder = <#output as ::millstream::Output>::builder(__rows);
         for __at in 0..__rows {
-            ::millstream::Output::push(#call, &mut __builder);
+            ::millstream::Output::append_to(#call, &mut __builder);
         }
         let __columns = <#output as ::millstream::Output>::finish(__builder);
         ::std::result::Result::Ok(::millstream::function::Outcome::each(__rows, __columns))

@@ -49,7 +49,8 @@ impl<'a> Process<'a> {
             false => marked,
         };
         let single = methods.len() == 1;
-        let inputs = methods.into_iter().map(|method| Input::new(method, single)).collect::<Result<Vec<_>>>()?;
+        let inputs =
+            methods.into_iter().map(|method| Input::new(method, single)).collect::<Result<Vec<_>>>()?;
         let on_timer = block.method("on_timer");
         let emitting = inputs.iter().map(|input| input.method).chain(on_timer);
         let hooks = ["before_barrier", "end_of_input"].into_iter().filter_map(|hook| block.method(hook));
@@ -108,7 +109,7 @@ impl<'a> Process<'a> {
     fn spec(&self, options: &Arguments, item: &ItemImpl) -> Result<Tokens> {
         let name = self.block.name;
         let spec = spec(&options.name_or(snake_case(&name.to_string())), &doc(&item.attrs), &quote!(Process));
-        let key = elided(self.inputs[0].key);
+        let key = self.key()?;
         let outputs = self.ports.specs(&options.carry_or(Carry::Replace)?.tokens());
         let clocks = options.clocks(self.on_timer.is_some())?;
         let inputs = self.inputs.iter().map(Input::spec).collect::<Result<Vec<_>>>()?;
@@ -122,6 +123,15 @@ impl<'a> Process<'a> {
             spec.timers = ::std::vec![#(#clocks),*];
             spec
         }})
+    }
+
+    /// Type of the key that the host sends: that of the first method which looks at it.
+    fn key(&self) -> Result<Type> {
+        let mut keys: Vec<&Type> = self.inputs.iter().map(|input| input.key).collect();
+        if let Some(method) = self.on_timer {
+            keys.extend(arguments(&method.sig)?.first().map(|(_, key)| *key));
+        }
+        Ok(keys.iter().find(|key| !is_unit(key)).map_or(syn::parse_quote!(()), |key| elided(key)))
     }
 
     /// The loop over the rows of one port.
@@ -257,12 +267,15 @@ impl<'a> Input<'a> {
 
 /// A call of a method that returns nothing or `Result<(), Reject>`.
 pub(crate) fn handle(call: &Tokens, returns: &Returns, method: &ImplItemFn) -> Result<Tokens> {
-    let nothing = matches!(&returns.row, Type::Tuple(tuple) if tuple.elems.is_empty());
-    match (nothing && returns.many == Many::One, returns.fallible) {
+    match (is_unit(&returns.row) && returns.many == Many::One, returns.fallible) {
         (true, false) => Ok(quote!(#call;)),
         (true, true) => Ok(quote!(__rejections.accept(__at, #call);)),
         (false, _) => Err(returns_rows(&method.sig.ident)),
     }
+}
+
+fn is_unit(r#type: &Type) -> bool {
+    matches!(r#type, Type::Tuple(tuple) if tuple.elems.is_empty())
 }
 
 fn returns_rows(method: &Ident) -> Error {

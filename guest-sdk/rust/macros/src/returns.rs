@@ -48,9 +48,7 @@ impl Returns {
         let emit = match self.many {
             Many::One => quote!(#out.emit(__value)),
             Many::Some => quote! {
-                for __row in __value {
-                    #out.emit(__row);
-                }
+                ::std::iter::IntoIterator::into_iter(__value).for_each(|__row| #out.emit(__row));
             },
             Many::Kept => quote! {
                 if __value {
@@ -107,7 +105,9 @@ pub(crate) fn last_segment(r#type: &Type) -> Option<&PathSegment> {
 fn item_of(iterator: &TypeImplTrait) -> Option<Type> {
     iterator.bounds.iter().find_map(|bound| {
         let TypeParamBound::Trait(bound) = bound else { return None };
-        let PathArguments::AngleBracketed(arguments) = &bound.path.segments.last()?.arguments else { return None };
+        let PathArguments::AngleBracketed(arguments) = &bound.path.segments.last()?.arguments else {
+            return None;
+        };
         arguments.args.iter().find_map(|argument| match argument {
             GenericArgument::AssocType(AssocType { ident, ty, .. }) if ident == "Item" => Some(ty.clone()),
             _ => None,

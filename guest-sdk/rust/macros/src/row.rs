@@ -69,7 +69,10 @@ impl<'a> Row<'a> {
     fn new(item: &'a DeriveInput) -> Result<Self> {
         let foreign = |parameter: &&GenericParam| !matches!(parameter, GenericParam::Lifetime(_));
         if let Some(parameter) = item.generics.params.iter().find(foreign) {
-            return Err(Error::new_spanned(parameter, "a row has columns of known types: expected lifetimes only"));
+            return Err(Error::new_spanned(
+                parameter,
+                "a row has columns of known types: expected lifetimes only",
+            ));
         }
         let columns = named_fields(item)?.into_iter().map(column).collect::<Result<_>>()?;
         Ok(Self { item, columns })
@@ -104,7 +107,8 @@ impl<'a> Row<'a> {
         let anonymous = self.with_lifetime("'_");
         let specs = self.specs();
         let fields: Vec<_> = self.columns.iter().map(|column| column.field).collect();
-        let types: Vec<_> = self.columns.iter().map(|column| with_lifetime(column.r#type, "'__batch")).collect();
+        let types: Vec<_> =
+            self.columns.iter().map(|column| with_lifetime(column.r#type, "'__batch")).collect();
         let positions = 0..fields.len();
         quote! {
             #[doc(hidden)]
@@ -151,7 +155,8 @@ impl<'a> Row<'a> {
         let specs = self.specs();
         let fields: Vec<_> = self.columns.iter().map(|column| column.field).collect();
         let types: Vec<_> = self.columns.iter().map(|column| elided(column.r#type)).collect();
-        let owned: Vec<_> = self.columns.iter().map(|column| with_lifetime(column.r#type, "'static")).collect();
+        let owned: Vec<_> =
+            self.columns.iter().map(|column| with_lifetime(column.r#type, "'static")).collect();
         quote! {
             #[doc(hidden)]
             #vis struct #builder {
@@ -169,10 +174,10 @@ impl<'a> Row<'a> {
                 }
 
                 #[inline(always)]
-                fn push(self, builder: &mut #builder) {
+                fn append_to(self, builder: &mut #builder) {
                     let _ = &builder;
                     let #name { #(#fields),* } = self;
-                    #(::millstream::Field::push(#fields, &mut builder.#fields);)*
+                    #(::millstream::Field::append_to(#fields, &mut builder.#fields);)*
                 }
 
                 fn push_absent(builder: &mut #builder) {

@@ -19,7 +19,7 @@ pub(crate) enum Extra<'a> {
     /// `&T`: the parameters.
     Parameters(&'a Type),
     /// Anything else, by value.
-    Other(&'a Type),
+    Other,
 }
 
 /// Name and type of each argument but `self`.
@@ -37,7 +37,9 @@ fn argument(argument: &FnArg) -> Result<(String, &Type)> {
 
 fn pattern_name(pattern: &Pat) -> String {
     match pattern {
-        Pat::Ident(ident) => ident.ident.to_string().trim_start_matches("r#").trim_start_matches('_').to_owned(),
+        Pat::Ident(ident) => {
+            ident.ident.to_string().trim_start_matches("r#").trim_start_matches('_').to_owned()
+        }
         _ => String::new(),
     }
 }
@@ -67,7 +69,7 @@ pub(crate) fn extra<'a>(name: &str, r#type: &'a Type) -> Result<Extra<'a>> {
             Some("EventTime") => Extra::EventTime,
             Some("Window") => Extra::Window,
             Some("Timer") => Extra::Timer,
-            _ => Extra::Other(other),
+            _ => Extra::Other,
         }),
     }
 }

@@ -16,7 +16,10 @@ pub(crate) fn named_fields(item: &DeriveInput) -> syn::Result<Vec<&Field>> {
 }
 
 fn unnamed(item: &DeriveInput) -> syn::Error {
-    syn::Error::new_spanned(&item.ident, "expected a struct with named fields: each field is a column by its name")
+    syn::Error::new_spanned(
+        &item.ident,
+        "expected a struct with named fields: each field is a column by its name",
+    )
 }
 
 /// Name of a field without the `r#` of a keyword.

@@ -30,7 +30,8 @@ const SHAPE: &str = "fn name(key: Key, window: Window, rows: &[Row<'_>]) -> …"
 impl<'a> Window<'a> {
     fn new(item: &'a ItemFn) -> Result<Self> {
         let arguments = arguments(&item.sig)?;
-        let shape = || error_at(&item.sig.ident, &format!("expected `{SHAPE}`, with `()` as the key of no key"));
+        let shape =
+            || error_at(&item.sig.ident, &format!("expected `{SHAPE}`, with `()` as the key of no key"));
         let (_, key) = arguments.first().ok_or_else(shape)?;
         let (mut row, mut call, mut parameters) = (None, Vec::new(), syn::parse_quote!(()));
         for (name, r#type) in &arguments[1..] {

@@ -34,7 +34,7 @@ macro_rules! fixed {
             }
 
             #[inline(always)]
-            fn push(self, builder: &mut Self::Builder) {
+            fn append_to(self, builder: &mut Self::Builder) {
                 builder.push($into(self));
             }
 
@@ -82,7 +82,7 @@ impl Field for bool {
     }
 
     #[inline]
-    fn push(self, builder: &mut BitBuilder) {
+    fn append_to(self, builder: &mut BitBuilder) {
         builder.push(self);
     }
 

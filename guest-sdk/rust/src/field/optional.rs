@@ -45,11 +45,11 @@ impl<T: Field> Field for Option<T> {
     }
 
     #[inline]
-    fn push(self, builder: &mut Self::Builder) {
+    fn append_to(self, builder: &mut Self::Builder) {
         match self {
             Some(value) => {
                 builder.validity.push(true);
-                value.push(&mut builder.values);
+                value.append_to(&mut builder.values);
             }
             None => Self::push_null(builder),
         }
@@ -74,7 +74,7 @@ mod tests {
     fn nulls_come_back() {
         let rows = [Some("a"), None, Some("")];
         let mut builder = <Option<&str>>::builder(3);
-        rows.iter().for_each(|row| row.push(&mut builder));
+        rows.iter().for_each(|row| row.append_to(&mut builder));
         let column = <Option<&str>>::finish(builder);
         let view = <Option<&str>>::view(&column, 3).expect("a nullable text column");
         assert_eq!((0..3).map(|row| <Option<&str>>::value(&view, row)).collect::<Vec<_>>(), rows);
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn no_null_means_no_bitmap() {
         let mut builder = <Option<i64>>::builder(1);
-        Some(7i64).push(&mut builder);
+        Some(7i64).append_to(&mut builder);
         assert_eq!(<Option<i64>>::finish(builder).validity, None);
     }
 

@@ -40,7 +40,7 @@ impl<T: Serialize + DeserializeOwned> Field for Postcard<T> {
         <&[u8]>::builder(rows)
     }
 
-    fn push(self, builder: &mut VarValues) {
+    fn append_to(self, builder: &mut VarValues) {
         match postcard::to_extend(&self.0, std::mem::take(&mut builder.bytes)) {
             Ok(bytes) => builder.bytes = bytes,
             Err(error) => panic!("a `{}` cannot be written in postcard: {error}", std::any::type_name::<T>()),
@@ -66,7 +66,7 @@ mod tests {
     fn maps_come_back() {
         let rows = [BTreeMap::from([(1, 2), (3, 4)]), BTreeMap::new()];
         let mut builder = Postcard::<BTreeMap<i32, u32>>::builder(2);
-        rows.iter().for_each(|row| Postcard(row.clone()).push(&mut builder));
+        rows.iter().for_each(|row| Postcard(row.clone()).append_to(&mut builder));
         let column = Postcard::<BTreeMap<i32, u32>>::finish(builder);
         let view = Postcard::<BTreeMap<i32, u32>>::view(&column, 2).expect("a binary column");
         let read = [0, 1].map(|row| Postcard::<BTreeMap<i32, u32>>::value(&view, row).0);

@@ -76,7 +76,7 @@ macro_rules! variable {
             }
 
             #[inline]
-            fn push(self, builder: &mut VarValues) {
+            fn append_to(self, builder: &mut VarValues) {
                 builder.push($bytes(&self));
             }
 
@@ -92,9 +92,25 @@ macro_rules! variable {
 }
 
 variable!(&str, Utf8, TextView, text_view, &'a str, |seen, range| &seen.text[range], str::as_bytes);
-variable!(String, Utf8, TextView, text_view, String, |seen, range| seen.text[range].to_owned(), str::as_bytes);
+variable!(
+    String,
+    Utf8,
+    TextView,
+    text_view,
+    String,
+    |seen, range| seen.text[range].to_owned(),
+    str::as_bytes
+);
 variable!(&[u8], Binary, BytesView, bytes_view, &'a [u8], |seen, range| &seen.bytes[range], <[u8]>::as_ref);
-variable!(Vec<u8>, Binary, BytesView, bytes_view, Vec<u8>, |seen, range| seen.bytes[range].to_vec(), <[u8]>::as_ref);
+variable!(
+    Vec<u8>,
+    Binary,
+    BytesView,
+    bytes_view,
+    Vec<u8>,
+    |seen, range| seen.bytes[range].to_vec(),
+    <[u8]>::as_ref
+);
 
 #[cfg(test)]
 mod tests {

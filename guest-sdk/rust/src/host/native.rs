@@ -260,7 +260,8 @@ impl MapHandle {
             let mut items: Vec<Option<&StoredRow>> = Vec::new();
             for &key in keys {
                 let map = host.maps.get(&(self.0.clone(), host.key(key)));
-                let after = map.into_iter().flatten().skip_while(|(map_key, _)| Some(map_key.as_slice()) < start);
+                let after =
+                    map.into_iter().flatten().skip_while(|(map_key, _)| Some(map_key.as_slice()) < start);
                 for (map_key, row) in after.take(limit as usize) {
                     map_keys.push(map_key);
                     items.push(Some(row));

@@ -3,7 +3,9 @@
 use super::{Cells, Entries, Runs};
 use crate::column::{Batch, VarValues};
 use crate::component::bindings::millstream::function::{context, operator_state, state, timers};
-use crate::component::convert::{batch_in, batch_out, cells_in, cells_out, clock_out, runs_out, var_in, var_out};
+use crate::component::convert::{
+    batch_in, batch_out, cells_in, cells_out, clock_out, runs_out, var_in, var_out,
+};
 use crate::context::{Level, TaskInfo};
 use crate::time::Clock;
 

@@ -123,7 +123,8 @@ mod tests {
             });
             it.list::<u32>("j", &[], |_, _| ());
         });
-        let expected = r#"{"a":"x\"y\\\n\u0001","b":7,"c":false,"d":{"e":["f","g"]},"h":[{"i":1},{"i":2}],"j":[]}"#;
+        let expected =
+            r#"{"a":"x\"y\\\n\u0001","b":7,"c":false,"d":{"e":["f","g"]},"h":[{"i":1},{"i":2}],"j":[]}"#;
         assert_eq!(json, expected);
     }
 }

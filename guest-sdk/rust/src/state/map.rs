@@ -276,7 +276,7 @@ impl<V: State> Writes<V> {
         for value in self.values {
             present.push(value.is_some());
             match value {
-                Some(value) => value.push(&mut builder),
+                Some(value) => value.append_to(&mut builder),
                 None => V::push_absent(&mut builder),
             }
         }

@@ -163,7 +163,7 @@ impl<T: State> Handle for ValueState<T> {
             let value = self.slots[key as usize].value.take();
             present.push(value.is_some());
             match value {
-                Some(value) => value.push(&mut builder),
+                Some(value) => value.append_to(&mut builder),
                 None => T::push_absent(&mut builder),
             }
         }
