@@ -36,22 +36,28 @@ pub(crate) const HELP: &str = "Exit codes:
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    pub(crate) error: miette::Report,
+    /// None if it has been printed already.
+    pub(crate) error: Option<miette::Report>,
 }
 
 impl Failure {
     /// What was asked for is wrong.
     pub(crate) fn invalid(error: impl Into<miette::Report>) -> Self {
-        Self { exit: Exit::Invalid, error: error.into() }
+        Self { exit: Exit::Invalid, error: Some(error.into()) }
+    }
+
+    /// What was asked for is wrong, and that has been printed.
+    pub(crate) fn reported() -> Self {
+        Self { exit: Exit::Invalid, error: None }
     }
 
     /// Something around the command is missing or broken.
     pub(crate) fn environment(error: impl Into<miette::Report>) -> Self {
-        Self { exit: Exit::Environment, error: error.into() }
+        Self { exit: Exit::Environment, error: Some(error.into()) }
     }
 
     /// What ran failed.
     pub(crate) fn failed(error: impl Into<miette::Report>) -> Self {
-        Self { exit: Exit::Failed, error: error.into() }
+        Self { exit: Exit::Failed, error: Some(error.into()) }
     }
 }

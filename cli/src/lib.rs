@@ -13,8 +13,6 @@ use std::{io::IsTerminal, process::ExitCode};
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
-pub use load::{LoadError, LoadedJob, load};
-
 /// Runs the command with the process's arguments.
 pub fn main() -> ExitCode {
     let args = args::Args::parse();

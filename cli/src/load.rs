@@ -1,17 +1,53 @@
-//! From a job file to a plan with everything that its start needs.
+//! From a job file to a checked plan, with the modules and connectors that its start needs.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use millstream_wasm::{EngineOptions, WasmEngine};
-use millstream_worker::{Catalog, Modules, Plan};
+use millstream_graph::{JobFile, JobFormat, Plan, SourceText};
+use millstream_wasm::{WasmEngine, WasmOptions};
+use millstream_worker::{Catalog, Modules};
 
-use crate::exit::Failure;
+use crate::{exit::Failure, printer::Printer};
 
-/// What a job file finds around it.
-pub(crate) struct Environment {
-    engine: Arc<WasmEngine>,
+/// A job, ready to start.
+pub(crate) struct LoadedJob {
+    pub(crate) plan: Plan,
+    pub(crate) modules: Modules,
+    pub(crate) catalog: Catalog,
+}
+
+/// Reads and checks a job file. Warnings are printed; errors end it.
+pub(crate) fn load(path: &Path, parallelism: Option<u32>, printer: &Printer) -> Result<LoadedJob, Failure> {
+    let text = fs::read_to_string(path);
+    let text = text.map_err(|e| Failure::environment(miette::miette!("{}: cannot be read: {e}", path.display())))?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let modules = Modules::new(engine()?, &folder);
+    let catalog = Catalog::new(&folder);
+    let mut file = JobFile::read(SourceText::new(path, text), JobFormat::of_path(path), &|name| env::var(name).ok());
+    if let Some(parallelism) = parallelism {
+        file.set_parallelism(parallelism);
+    }
+    let plan = Plan::new(file, &modules, &catalog).map_err(|error| {
+        printer.report(&error.0);
+        Failure::reported()
+    })?;
+    printer.report(&plan.warnings);
+    Ok(LoadedJob { plan, modules, catalog })
+}
+
+/// The Wasm engine of this process, which keeps what it compiles for the next start.
+pub(crate) fn engine() -> Result<Arc<WasmEngine>, Failure> {
+    let options = WasmOptions { cache_dir: cache_dir(), ..WasmOptions::default() };
+    let engine = WasmEngine::new(options).map_err(|e| Failure::environment(miette::miette!("{e}")))?;
+    Ok(Arc::new(engine))
+}
+
+/// `MILLSTREAM_CACHE`, or the user's cache folder; none if there is no home, and then modules are compiled each time.
+fn cache_dir() -> Option<PathBuf> {
+    let set = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let user = || set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+    set("MILLSTREAM_CACHE").or_else(|| user().map(|cache| cache.join("millstream"))).map(|c| c.join("modules"))
 }

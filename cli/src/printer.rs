@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
+use millstream_graph::Report;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -50,11 +51,24 @@ impl Printer {
 
     /// Why the command did not do what it was asked for.
     pub(crate) fn error(&self, failure: &Failure) {
+        let Some(error) = &failure.error else { return };
         if self.json {
-            let causes: Vec<_> = failure.error.chain().map(ToString::to_string).collect();
+            let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
             self.note(&to_json(&serde_json::json!({ "error": causes, "exit": failure.exit as u8 })));
         } else {
-            self.note(&format!("{:?}", failure.error));
+            self.note(&format!("{error:?}"));
+        }
+    }
+
+    /// What is wrong or odd in a job file.
+    pub(crate) fn report(&self, report: &Report) {
+        if report.is_empty() {
+            return;
+        }
+        if self.json {
+            report.records().iter().for_each(|record| self.note(&to_json(record)));
+        } else {
+            self.note(report.render(std::io::stderr().is_terminal()).trim_end());
         }
     }
 }

@@ -10,7 +10,7 @@ use millstream_worker::{Job, JobEnd, JobOptions};
 use crate::{
     args,
     exit::{Exit, Failure},
-    load::{Environment, load},
+    load::load,
     printer::Printer,
     progress::ProgressView,
     summary,
@@ -20,10 +20,10 @@ use crate::{
 const REFRESH: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> {
-    let environment = Environment::of_process().map_err(Failure::environment)?;
-    let loaded = load(&args.job, args.parallelism, &environment)?;
+    let loaded = load(&args.job, args.parallelism, printer)?;
     if args.explain {
-        printer.result(&loaded.explanation(), || loaded.explanation().to_string());
+        let explanation = loaded.plan.explain();
+        printer.result(&explanation, || explanation.to_string());
         return Ok(Exit::Success);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

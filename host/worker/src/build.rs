@@ -9,10 +9,10 @@ mod subtask;
 use std::sync::Arc;
 
 use millstream_connectors::OptionsError;
-use millstream_graph::{NodeBody, NodeIndex};
+use millstream_graph::{NodeBody, NodeIndex, Plan};
 use millstream_operator::{FunctionFactory, Sink, Source};
 
-use crate::{Catalog, Modules, Plan, StartError};
+use crate::{Catalog, Modules, StartError};
 
 pub(crate) use subtask::SubtaskBuilder;
 

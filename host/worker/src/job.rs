@@ -6,14 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use millstream_graph::{NodeBody, NodeIndex, Subtask};
+use millstream_graph::{NodeBody, NodeIndex, Plan, Subtask};
 use millstream_net::LocalTransport;
 use millstream_operator::{Clock, ConnectorError, FunctionError, OperatorMetrics, SystemClock};
 use millstream_task::{Mail, Mailbox, Slot, SplitService, SubtaskEnd, TaskError};
 use tokio::sync::{mpsc, watch};
 
 use crate::{
-    BuildError, Catalog, JobStatus, Modules, OperatorStatus, Plan,
+    BuildError, Catalog, JobStatus, Modules, OperatorStatus,
     build::{Blueprint, SubtaskBuilder},
 };
 
@@ -157,7 +157,7 @@ impl Job {
     pub fn status(&self) -> JobStatus {
         let elapsed = self.started.elapsed();
         let of = |(node, metrics): (usize, &Vec<Arc<OperatorMetrics>>)| {
-            let node = self.plan.node(NodeIndex(node));
+            let node = self.plan.logical.node(NodeIndex(node));
             OperatorStatus::of(&node.name, kind(&node.body), metrics, elapsed)
         };
         JobStatus {
@@ -220,7 +220,7 @@ fn start_enumerators(plan: &Plan, blueprint: &Blueprint) -> Result<(Splits, toki
     let mut splits = Vec::new();
     for (vertex, v) in plan.job.vertices.iter().enumerate() {
         let Some(source) = blueprint.source(v.head()) else { continue };
-        let name = &plan.node(v.head()).name;
+        let name = &plan.logical.node(v.head()).name;
         let made = source.enumerator(v.parallelism);
         let enumerator = made.map_err(|source| StartError::Source { name: name.clone(), source })?;
         let (requests, service) = SplitService::new(enumerator);

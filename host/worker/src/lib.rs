@@ -6,7 +6,7 @@
 
 mod modules;
 mod catalog;
-mod plan;
+
 mod build;
 mod job;
 mod status;
@@ -15,5 +15,5 @@ pub use build::BuildError;
 pub use catalog::Catalog;
 pub use job::{Job, JobEnd, JobOptions, StartError};
 pub use modules::Modules;
-pub use plan::Plan;
+
 pub use status::{JobStatus, OperatorStatus};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use millstream_graph::{JobEdge, LogicalNode, NodeBody, NodeIndex, Partitioning, SourceNode, Subtask as Planned};
+use millstream_graph::{JobEdge, LogicalNode, NodeBody, NodeIndex, Partitioning, Plan, SourceNode, Subtask as Planned};
 use millstream_net::{ChannelId, GateBudget, Transport};
 use millstream_operator::{
     Clock, FunctionFactory, Operator, OperatorContext, OperatorError, OperatorMetrics, RowPolicy, Source,
@@ -18,7 +18,6 @@ use millstream_task::{
 use millstream_types::Schema;
 
 use super::{Blueprint, Part, function};
-use crate::Plan;
 
 /// Everything that a subtask is built of, ready to go to the thread that runs it.
 pub(crate) struct SubtaskBuilder {
@@ -41,7 +40,7 @@ impl SubtaskBuilder {
         let (partitions, edges) = self.partitions()?;
         let mut operators = Vec::with_capacity(vertex.chain.len());
         for (position, chained) in vertex.chain.iter().enumerate() {
-            let node = self.plan.node(chained.node);
+            let node = self.plan.logical.node(chained.node);
             let ctx = self.context(node, position);
             let built = self.operator(chained.node, &ctx);
             let operator = built.map_err(|source| TaskError::Operator { operator: ctx.name(), source })?;
@@ -75,7 +74,7 @@ impl SubtaskBuilder {
 
     /// The operator of a node; none for a source, which the subtask drives itself.
     fn operator(&self, index: NodeIndex, ctx: &OperatorContext) -> Result<Option<Box<dyn Operator>>, OperatorError> {
-        let node = self.plan.node(index);
+        let node = self.plan.logical.node(index);
         let errors = row_errors(node);
         Ok(Some(match (&node.body, &self.blueprint.parts[index.0]) {
             (NodeBody::Function(f), Part::Function(factory)) => self.function(node, f, &**factory, ctx)?,
@@ -114,7 +113,7 @@ impl SubtaskBuilder {
         ctx: &OperatorContext,
         splits: SplitRequests,
     ) -> Result<SourceTask, OperatorError> {
-        let node = self.plan.node(node);
+        let node = self.plan.logical.node(node);
         let NodeBody::Source(body) = &node.body else { unreachable!("only a source has a source") };
         let spec = SourceSpec { times: self.source_times(body), row_errors: row_errors(node) };
         let operator = ReaderOperator::new(spec, source.reader(ctx)?, ctx.clone());
@@ -202,6 +201,6 @@ fn row_errors(node: &LogicalNode) -> RowErrorSpec {
     RowErrorSpec { policy, port: node.dead_letter_port().map_or(usize::MAX, |p| p.index()) }
 }
 
-fn millis(time: std::time::Duration) -> i64 {
+pub(super) fn millis(time: std::time::Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

@@ -1,0 +1,69 @@
+//! The modules of a job: read, compiled once, asked for their manifests, and turned into functions.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use millstream_graph::{FunctionNode, LogicalModule, ModuleResolver};
+use millstream_operator::{FunctionError, FunctionFactory};
+use millstream_types::Manifest;
+use millstream_wasm::{FunctionLimits, Module, WasmEngine};
+
+/// The modules that job files in a folder name by path.
+pub struct Modules {
+    engine: Arc<WasmEngine>,
+    folder: PathBuf,
+    compiled: Mutex<HashMap<PathBuf, Module>>,
+}
+
+impl Modules {
+    /// Modules for a job file in `folder`, run by `engine`.
+    pub fn new(engine: Arc<WasmEngine>, folder: impl Into<PathBuf>) -> Self {
+        Self { engine, folder: folder.into(), compiled: Mutex::default() }
+    }
+
+    /// The module at a path, compiled at its first use.
+    pub fn module(&self, path: &Path) -> Result<Module, FunctionError> {
+        let path = self.folder.join(path);
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = compiled.get(&path) {
+            return Ok(module.clone());
+        }
+        let name = path.display().to_string();
+        let unreadable = |e| FunctionError::Module { module: name.clone(), problem: format!("it cannot be read: {e}") };
+        let module = self.engine.compile(&name, &fs::read(&path).map_err(unreadable)?)?;
+        compiled.insert(path, module.clone());
+        Ok(module)
+    }
+
+    /// What makes the function of a node for each subtask.
+    pub(crate) fn function(
+        &self,
+        module: &LogicalModule,
+        plan: &FunctionNode,
+    ) -> Result<Arc<dyn FunctionFactory>, FunctionError> {
+        let module = self.module(&module.path)?;
+        Ok(Arc::new(module.function(&plan.declaration.name, limits(plan))?))
+    }
+}
+
+impl ModuleResolver for Modules {
+    fn resolve(&self, path: &Path) -> Result<Arc<Manifest>, String> {
+        self.module(path).and_then(|module| module.manifest()).map_err(|e| e.to_string())
+    }
+}
+
+/// The job's budgets where it sets them, else the host's.
+fn limits(plan: &FunctionNode) -> FunctionLimits {
+    let default = FunctionLimits::default();
+    let bytes = |set: Option<u64>, default: usize| set.map_or(default, |b| usize::try_from(b).unwrap_or(usize::MAX));
+    FunctionLimits {
+        memory_bytes: bytes(plan.limits.memory, default.memory_bytes),
+        call_time: plan.limits.call_timeout.unwrap_or(default.call_time),
+        call_bytes: bytes(plan.limits.output, default.call_bytes),
+        ..default
+    }
+}
