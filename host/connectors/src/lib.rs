@@ -4,9 +4,17 @@
 //! `millstream-operator`.
 
 mod catalog;
+mod clock;
 mod file;
+mod generator;
+mod histogram;
+mod mix;
 mod options;
+mod results;
+mod sinks;
 mod text;
 
 pub use catalog::Connectors;
+pub use histogram::Histogram;
 pub use options::{ByteSize, OptionsError, TextDuration};
+pub use results::{Checksum, Latencies, SinkResults};

@@ -20,3 +20,4 @@ mod value;
 
 pub(crate) use sink::FileSink;
 pub(crate) use source::FileSource;
+pub(crate) use value::{TIMESTAMPS, parse_timestamp};

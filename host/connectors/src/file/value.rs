@@ -129,6 +129,11 @@ pub(crate) fn timestamp(utc: &Tz, found: &str) -> Option<i64> {
     TIMESTAMPS.contains(&time).then_some(time)
 }
 
+/// A time as files have it.
+pub(crate) fn parse_timestamp(found: &str) -> Option<i64> {
+    timestamp(&"+00:00".parse().ok()?, found)
+}
+
 pub(crate) fn hexadecimal(found: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let byte = |pair: &[u8]| match pair {

@@ -2,4 +2,5 @@
 
 mod bad_input;
 mod file;
+mod generator;
 mod support;
