@@ -2,8 +2,8 @@
 
 mod args;
 mod exit;
-mod printer;
 mod load;
+mod printer;
 mod progress;
 mod summary;
 mod verbs;

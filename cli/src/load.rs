@@ -22,11 +22,13 @@ pub(crate) struct LoadedJob {
 /// Reads and checks a job file. Warnings are printed; errors end it.
 pub(crate) fn load(path: &Path, parallelism: Option<u32>, printer: &Printer) -> Result<LoadedJob, Failure> {
     let text = fs::read_to_string(path);
-    let text = text.map_err(|e| Failure::environment(miette::miette!("{}: cannot be read: {e}", path.display())))?;
+    let text =
+        text.map_err(|e| Failure::environment(miette::miette!("{}: cannot be read: {e}", path.display())))?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let modules = Modules::new(engine()?, &folder);
     let catalog = Catalog::new(&folder);
-    let mut file = JobFile::read(SourceText::new(path, text), JobFormat::of_path(path), &|name| env::var(name).ok());
+    let mut file =
+        JobFile::read(SourceText::new(path, text), JobFormat::of_path(path), &|name| env::var(name).ok());
     if let Some(parallelism) = parallelism {
         file.set_parallelism(parallelism);
     }
@@ -49,5 +51,7 @@ pub(crate) fn engine() -> Result<Arc<WasmEngine>, Failure> {
 fn cache_dir() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let user = || set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
-    set("MILLSTREAM_CACHE").or_else(|| user().map(|cache| cache.join("millstream"))).map(|c| c.join("modules"))
+    set("MILLSTREAM_CACHE")
+        .or_else(|| user().map(|cache| cache.join("millstream")))
+        .map(|c| c.join("modules"))
 }

@@ -58,7 +58,10 @@ fn line(status: &JobStatus, json: bool) -> String {
     }
     let operators = status.operators.iter().map(|o| {
         let (busy, blocked) = (o.busy * 100.0, o.backpressured * 100.0);
-        format!("{} in {} out {} busy {busy:.0} % blocked {blocked:.0} %", o.name, o.records_in, o.records_out)
+        format!(
+            "{} in {} out {} busy {busy:.0} % blocked {blocked:.0} %",
+            o.name, o.records_in, o.records_out
+        )
     });
     format!("{} s: {}", status.elapsed_ms / 1000, operators.collect::<Vec<_>>().join("; "))
 }

@@ -49,7 +49,18 @@ pub(crate) fn table(status: &JobStatus, stopped: bool) -> String {
 pub(crate) fn operators(operators: &[OperatorStatus], elapsed_ms: u64) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    table.set_header(["operator", "p", "in", "out", "rows/s", "late", "rejected", "busy", "blocked", "watermark"]);
+    table.set_header([
+        "operator",
+        "p",
+        "in",
+        "out",
+        "rows/s",
+        "late",
+        "rejected",
+        "busy",
+        "blocked",
+        "watermark",
+    ]);
     for o in operators {
         let rows = o.records_in.max(o.records_out);
         let rate = rows * 1000 / elapsed_ms.max(1);
@@ -82,7 +93,8 @@ fn count(number: u64) -> String {
 /// An event time as people write it.
 fn time(millis: i64) -> String {
     use arrow_array::temporal_conversions::timestamp_ms_to_datetime;
-    timestamp_ms_to_datetime(millis).map_or_else(|| millis.to_string(), |t| t.format("%Y-%m-%d %H:%M:%S").to_string())
+    timestamp_ms_to_datetime(millis)
+        .map_or_else(|| millis.to_string(), |t| t.format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
 #[cfg(test)]

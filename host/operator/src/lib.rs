@@ -24,4 +24,7 @@ pub use function::{
 pub use metrics::{MetricValue, OperatorMetrics};
 pub use operator::{Operator, Progress};
 pub use sink::{Sink, SinkWriter};
-pub use source::{Assignment, BadRow, Boundedness, Read, Source, SourceOperator, SourceProgress, Split, SplitEnumerator, SplitReader};
+pub use source::{
+    Assignment, BadRow, Boundedness, Read, Source, SourceOperator, SourceProgress, Split, SplitEnumerator,
+    SplitReader,
+};

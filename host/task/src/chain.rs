@@ -9,7 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, OperatorMetrics, Progress};
+use millstream_operator::{
+    Collector, Operator, OperatorContext, OperatorError, OperatorMetrics, Progress, SourceOperator,
+    SourceProgress,
+};
 use millstream_types::{Barrier, Batch, StreamElement};
 
 use crate::{ResultPartition, TaskError, output::SendError};
@@ -90,9 +93,32 @@ impl Chain {
         self.run(Step::Call(0, Call::Batch(port, batch))).await
     }
 
-    /// Passes on rows that the source at the head has read.
-    pub(crate) async fn emit(&mut self, port: usize, batch: Batch) -> Result<(), TaskError> {
-        self.run(Step::Pass(0, port, StreamElement::Batch(batch))).await
+    /// Lets the source at the head read, and passes on what it read.
+    pub(crate) async fn read(
+        &mut self,
+        source: &mut dyn SourceOperator,
+    ) -> Result<SourceProgress, TaskError> {
+        let started = Instant::now();
+        let progress = source.read(&mut self.collector).await;
+        OperatorMetrics::add(&self.head().metrics.busy_nanos, nanos(started.elapsed()));
+        let progress = progress.map_err(|e| self.failed(0, e))?;
+        self.run_collected().await?;
+        Ok(progress)
+    }
+
+    /// Tells those behind the source at the head whether rows are to be expected.
+    pub(crate) async fn source_status(
+        &mut self,
+        source: &mut dyn SourceOperator,
+        idle: bool,
+    ) -> Result<(), TaskError> {
+        source.status(idle, &mut self.collector);
+        self.run_collected().await
+    }
+
+    /// Says that the head failed.
+    pub(crate) fn head_failed(&self, error: OperatorError) -> TaskError {
+        self.failed(0, error)
     }
 
     /// Tells the head how far event time is.
@@ -154,6 +180,16 @@ impl Chain {
 
     async fn run(&mut self, first: Step) -> Result<(), TaskError> {
         self.stack.push(first);
+        self.unwind().await
+    }
+
+    /// Passes on what the head has put into the collector.
+    async fn run_collected(&mut self) -> Result<(), TaskError> {
+        self.take_collected(0);
+        self.unwind().await
+    }
+
+    async fn unwind(&mut self) -> Result<(), TaskError> {
         while let Some(step) = self.stack.pop() {
             match step {
                 Step::Call(index, call) => self.call(index, call).await?,
@@ -177,12 +213,16 @@ impl Chain {
         } else if let Some(last) = passed_on(call) {
             self.stack.push(Step::Pass(index, 0, last));
         }
+        self.take_collected(index);
+        Ok(())
+    }
+
+    fn take_collected(&mut self, index: usize) {
         let made = self.stack.len();
         while let Some((port, element)) = self.collector.pop() {
             self.stack.push(Step::Pass(index, port, element));
         }
         self.stack[made..].reverse();
-        Ok(())
     }
 
     async fn pass(&mut self, index: usize, port: usize, element: StreamElement) -> Result<(), TaskError> {

@@ -12,6 +12,8 @@ mod partition;
 mod slot;
 mod source;
 mod subtask;
+#[cfg(test)]
+mod tests;
 
 pub use chain::{Chain, ChainedOperator, Target};
 pub use error::TaskError;

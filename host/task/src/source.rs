@@ -1,9 +1,6 @@
 //! Sources in a subtask: who hands out splits, and the loop that reads them.
 
-use std::time::Duration;
-
-use millstream_operator::{Assignment, ConnectorError, Read, Split, SplitEnumerator, SplitReader};
-use millstream_types::Batch;
+use millstream_operator::{Assignment, ConnectorError, SourceOperator, SplitEnumerator};
 use tokio::sync::{mpsc, oneshot};
 
 /// Hands out the splits of one source to its readers, wherever they run.
@@ -55,54 +52,8 @@ impl SplitRequests {
 
 /// The reading side of a source in one subtask.
 pub struct SourceTask {
-    /// Reads the splits. Rows that cannot be read have been dealt with by a reader around it: see
-    /// `millstream_operators`.
-    pub reader: Box<dyn SplitReader>,
+    /// Reads the splits.
+    pub operator: Box<dyn SourceOperator>,
     /// Where they come from.
     pub splits: SplitRequests,
-}
-
-/// What the next step of a source brought.
-pub(crate) enum SourceStep {
-    /// Rows.
-    Rows(usize, Batch),
-    /// The split has been read to its end.
-    SplitFinished,
-    /// A split has been started.
-    SplitStarted,
-    /// Nothing for now.
-    Later(Duration),
-    /// Nothing any more.
-    Finished,
-}
-
-impl SourceTask {
-    pub(crate) async fn next(&mut self) -> Result<SourceStep, ConnectorError> {
-        Ok(match self.reader.read().await? {
-            Read::Rows { port, batch, .. } => SourceStep::Rows(port, batch),
-            Read::Wait(time) => SourceStep::Later(time),
-            Read::SplitFinished => SourceStep::SplitFinished,
-        })
-    }
-
-    /// Asks for a split and starts it.
-    pub(crate) async fn next_split(
-        &mut self,
-        subtask: u32,
-    ) -> Result<Result<SourceStep, ConnectorError>, NoEnumerator> {
-        let assignment = match self.splits.next_split(subtask).await? {
-            Ok(assignment) => assignment,
-            Err(error) => return Ok(Err(error)),
-        };
-        Ok(match assignment {
-            Assignment::Split(split) => self.start(split).map(|()| SourceStep::SplitStarted),
-            Assignment::Later(time) => Ok(SourceStep::Later(time)),
-            Assignment::Finished => Ok(SourceStep::Finished),
-        })
-    }
-
-    fn start(&mut self, split: Split) -> Result<(), ConnectorError> {
-        tracing::debug!(split = %split.id, "reading a split");
-        self.reader.start(split)
-    }
 }

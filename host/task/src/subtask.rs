@@ -3,21 +3,16 @@
 //! It gives way to the slot's other subtasks after every batch. Before it waits it sends on whatever is held back, so
 //! nothing waits for a batch to fill. Cancelling drops the loop's future, in the middle of a call if need be.
 
-use std::{
-    future::poll_fn,
-    panic::AssertUnwindSafe,
-    time::{Duration, Instant},
-};
+use std::{future::poll_fn, panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::FutureExt;
-use millstream_operator::{ConnectorError, OperatorMetrics};
+use millstream_operator::{Assignment, SourceOperator, SourceProgress};
 use millstream_types::MAX_WATERMARK;
 use tokio::sync::watch;
 
 use crate::{
-    Chain, InputGate, Mail, Mailbox, SourceTask, TaskError,
-    gate::GateEvent,
-    source::{NoEnumerator, SourceStep},
+    Chain, InputGate, Mail, Mailbox, SourceTask, SplitRequests, TaskError, gate::GateEvent,
+    source::NoEnumerator,
 };
 
 /// Where a subtask's elements come from.
@@ -108,49 +103,63 @@ async fn read_gate(mut gate: InputGate, chain: &mut Chain, mailbox: &mut Mailbox
     }
 }
 
-async fn read_source(
-    mut source: SourceTask,
-    chain: &mut Chain,
-    mailbox: &mut Mailbox,
-) -> Result<(), TaskError> {
-    let subtask = chain.head().subtask.0;
+async fn read_source(source: SourceTask, chain: &mut Chain, mailbox: &mut Mailbox) -> Result<(), TaskError> {
+    let SourceTask { mut operator, splits } = source;
     let mut in_split = false;
     loop {
         if mailbox.try_next() == Some(Mail::Stop) {
             break;
         }
         fire_processing_time(chain).await?;
-        let step = if in_split {
-            timed_read(&mut source, chain).await
-        } else {
-            let asked = source.next_split(subtask).await;
-            asked.map_err(|NoEnumerator| TaskError::NoEnumerator { subtask: chain.name() })?
-        };
-        let step = step.map_err(|e| TaskError::Operator { operator: chain.name(), source: e.into() })?;
-        match step {
-            SourceStep::Rows(port, batch) => {
-                chain.emit(port, batch).await?;
-                tokio::task::yield_now().await;
+        if !in_split {
+            match next_split(&mut *operator, &splits, chain).await? {
+                NextSplit::Started => in_split = true,
+                NextSplit::Finished => break,
+                NextSplit::Later(time) => {
+                    chain.source_status(&mut *operator, true).await?;
+                    if wait(time, chain, mailbox).await? == Some(Mail::Stop) {
+                        break;
+                    }
+                }
             }
-            SourceStep::SplitStarted => in_split = true,
-            SourceStep::SplitFinished => in_split = false,
-            SourceStep::Later(time) => {
+            continue;
+        }
+        match chain.read(&mut *operator).await? {
+            SourceProgress::Read => tokio::task::yield_now().await,
+            SourceProgress::SplitFinished => in_split = false,
+            SourceProgress::Wait(time) => {
                 if wait(time, chain, mailbox).await? == Some(Mail::Stop) {
                     break;
                 }
             }
-            SourceStep::Finished => break,
         }
     }
     chain.watermark(MAX_WATERMARK).await
 }
 
-async fn timed_read(source: &mut SourceTask, chain: &Chain) -> Result<SourceStep, ConnectorError> {
-    let started = Instant::now();
-    let step = source.next().await;
-    let busy = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    OperatorMetrics::add(&chain.head().metrics.busy_nanos, busy);
-    step
+enum NextSplit {
+    Started,
+    Later(Duration),
+    Finished,
+}
+
+/// Asks for a split and starts it.
+async fn next_split(
+    operator: &mut dyn SourceOperator,
+    splits: &SplitRequests,
+    chain: &Chain,
+) -> Result<NextSplit, TaskError> {
+    let asked = splits.next_split(chain.head().subtask.0).await;
+    let assigned = asked.map_err(|NoEnumerator| TaskError::NoEnumerator { subtask: chain.name() })?;
+    match assigned.map_err(|e| chain.head_failed(e.into()))? {
+        Assignment::Later(time) => Ok(NextSplit::Later(time)),
+        Assignment::Finished => Ok(NextSplit::Finished),
+        Assignment::Split(split) => {
+            tracing::debug!(subtask = %chain.name(), split = %split.id, "reading a split");
+            operator.start(split).map_err(|e| chain.head_failed(e))?;
+            Ok(NextSplit::Started)
+        }
+    }
 }
 
 /// Waits for `time`, or until there is mail or an operator's time has come.

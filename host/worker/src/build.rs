@@ -45,18 +45,30 @@ enum Part {
 impl Blueprint {
     pub(crate) fn new(plan: &Plan, modules: &Modules, catalog: &Catalog) -> Result<Self, StartError> {
         let part = |node: &millstream_graph::LogicalNode| -> Result<Part, StartError> {
-            let refused = |e: OptionsError| BuildError::Connector { node: node.name.clone(), message: e.to_string() };
+            let refused =
+                |e: OptionsError| BuildError::Connector { node: node.name.clone(), message: e.to_string() };
             Ok(match &node.body {
                 NodeBody::Source(s) => {
                     let source = catalog.source(&s.connector, &s.options, s.schema.as_ref());
                     Part::Source(source.map_err(refused)?)
                 }
                 NodeBody::Sink(s) => Part::Sink(catalog.sink(&s.connector, &s.options).map_err(refused)?),
-                NodeBody::Function(f) => Part::Function(modules.function(&plan.logical.modules[f.module], f)?),
+                NodeBody::Function(f) => {
+                    Part::Function(modules.function(&plan.logical.modules[f.module], f)?)
+                }
                 NodeBody::Union | NodeBody::Watermark(_) => Part::Plain,
             })
         };
         Ok(Self { parts: plan.logical.nodes.iter().map(part).collect::<Result<_, _>>()? })
+    }
+
+    /// The same without connectors, for a job whose sources and sinks are played by somebody else.
+    pub(crate) fn of_functions(plan: &Plan, modules: &Modules) -> Result<Self, StartError> {
+        let part = |node: &millstream_graph::LogicalNode| match node.function() {
+            Some(f) => Ok(Part::Function(modules.function(&plan.logical.modules[f.module], f)?)),
+            None => Ok(Part::Plain),
+        };
+        Ok(Self { parts: plan.logical.nodes.iter().map(part).collect::<Result<_, StartError>>()? })
     }
 
     /// The source of a node, if it is one.

@@ -83,7 +83,12 @@ pub struct Job {
 impl Job {
     /// Starts all subtasks of a plan. Has to be called within a tokio runtime, which runs what the coordinator will:
     /// the enumerators of the sources.
-    pub fn start(plan: Plan, modules: &Modules, catalog: &Catalog, options: &JobOptions) -> Result<Self, StartError> {
+    pub fn start(
+        plan: Plan,
+        modules: &Modules,
+        catalog: &Catalog,
+        options: &JobOptions,
+    ) -> Result<Self, StartError> {
         let plan = Arc::new(plan);
         let blueprint = Arc::new(Blueprint::new(&plan, modules, catalog)?);
         let (splits, services) = start_enumerators(&plan, &blueprint)?;
@@ -183,7 +188,9 @@ impl Drop for Job {
 fn worse(end: JobEnd, next: SubtaskEnd) -> JobEnd {
     match (end, next) {
         (end, SubtaskEnd::Finished) => end,
-        (JobEnd::Failed(first), SubtaskEnd::Failed(next)) if first.is_consequence() && !next.is_consequence() => {
+        (JobEnd::Failed(first), SubtaskEnd::Failed(next))
+            if first.is_consequence() && !next.is_consequence() =>
+        {
             JobEnd::Failed(next)
         }
         (end @ JobEnd::Failed(_), _) => end,
@@ -207,7 +214,11 @@ fn make_metrics(plan: &Plan) -> Vec<Vec<Arc<OperatorMetrics>>> {
 }
 
 /// The figures of the chain of a subtask.
-fn subtask_metrics(plan: &Plan, all: &[Vec<Arc<OperatorMetrics>>], subtask: &Subtask) -> Vec<Arc<OperatorMetrics>> {
+fn subtask_metrics(
+    plan: &Plan,
+    all: &[Vec<Arc<OperatorMetrics>>],
+    subtask: &Subtask,
+) -> Vec<Arc<OperatorMetrics>> {
     let chain = &plan.job.vertex(subtask.vertex).chain;
     chain.iter().map(|c| all[c.node.0][subtask.index.index()].clone()).collect()
 }
@@ -215,7 +226,10 @@ fn subtask_metrics(plan: &Plan, all: &[Vec<Arc<OperatorMetrics>>], subtask: &Sub
 type Splits = Vec<(usize, millstream_task::SplitRequests)>;
 
 /// Starts the one that hands out splits for each source, by vertex.
-fn start_enumerators(plan: &Plan, blueprint: &Blueprint) -> Result<(Splits, tokio::task::JoinSet<()>), StartError> {
+fn start_enumerators(
+    plan: &Plan,
+    blueprint: &Blueprint,
+) -> Result<(Splits, tokio::task::JoinSet<()>), StartError> {
     let mut services = tokio::task::JoinSet::new();
     let mut splits = Vec::new();
     for (vertex, v) in plan.job.vertices.iter().enumerate() {

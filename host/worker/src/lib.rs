@@ -4,12 +4,13 @@
 //! [`Job::start`] makes the channels, builds each subtask on the thread of its slot, and hands out a [`Job`] that can
 //! be watched, stopped and cancelled.
 
-mod modules;
 mod catalog;
+mod modules;
 
 mod build;
 mod job;
 mod status;
+mod stepped;
 
 pub use build::BuildError;
 pub use catalog::Catalog;
@@ -17,3 +18,4 @@ pub use job::{Job, JobEnd, JobOptions, StartError};
 pub use modules::Modules;
 
 pub use status::{JobStatus, OperatorStatus};
+pub use stepped::{Arrival, RowRefused, StepError, SteppedJob};

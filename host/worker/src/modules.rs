@@ -33,7 +33,8 @@ impl Modules {
             return Ok(module.clone());
         }
         let name = path.display().to_string();
-        let unreadable = |e| FunctionError::Module { module: name.clone(), problem: format!("it cannot be read: {e}") };
+        let unreadable =
+            |e| FunctionError::Module { module: name.clone(), problem: format!("it cannot be read: {e}") };
         let module = self.engine.compile(&name, &fs::read(&path).map_err(unreadable)?)?;
         compiled.insert(path, module.clone());
         Ok(module)
@@ -59,7 +60,8 @@ impl ModuleResolver for Modules {
 /// The job's budgets where it sets them, else the host's.
 fn limits(plan: &FunctionNode) -> FunctionLimits {
     let default = FunctionLimits::default();
-    let bytes = |set: Option<u64>, default: usize| set.map_or(default, |b| usize::try_from(b).unwrap_or(usize::MAX));
+    let bytes =
+        |set: Option<u64>, default: usize| set.map_or(default, |b| usize::try_from(b).unwrap_or(usize::MAX));
     FunctionLimits {
         memory_bytes: bytes(plan.limits.memory, default.memory_bytes),
         call_time: plan.limits.call_timeout.unwrap_or(default.call_time),

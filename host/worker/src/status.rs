@@ -54,7 +54,12 @@ pub struct OperatorStatus {
 
 impl OperatorStatus {
     /// Takes the figures of an operator's subtasks together.
-    pub(crate) fn of(name: &str, kind: &'static str, subtasks: &[Arc<OperatorMetrics>], elapsed: Duration) -> Self {
+    pub(crate) fn of(
+        name: &str,
+        kind: &'static str,
+        subtasks: &[Arc<OperatorMetrics>],
+        elapsed: Duration,
+    ) -> Self {
         let sum = |figure: fn(&OperatorMetrics) -> u64| subtasks.iter().map(|m| figure(m)).sum::<u64>();
         let whole = elapsed.as_nanos() as f64 * subtasks.len() as f64;
         let share = |nanos: u64| if whole > 0.0 { (nanos as f64 / whole).min(1.0) } else { 0.0 };

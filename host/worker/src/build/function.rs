@@ -1,14 +1,14 @@
 //! Operators with a user's function: from what the plan says to what the operators want to be told.
 
 use millstream_graph::{
-    BoundColumn, FunctionNode, KeyPlan, LogicalNode, OutputColumn as Planned, TrapPolicy, Trigger as PlannedTrigger,
-    WindowAssigner as PlannedAssigner, WindowSpec as PlannedWindow,
+    BoundColumn, FunctionNode, KeyPlan, LogicalNode, OutputColumn as Planned, TrapPolicy,
+    Trigger as PlannedTrigger, WindowAssigner as PlannedAssigner, WindowSpec as PlannedWindow,
 };
 use millstream_operator::{Operator, OperatorContext, OperatorError, UserFunction};
 use millstream_operators::{
-    DeclaredKey, FIRED_ROWS, KeyColumn, KeySpec, MapOperator, MapSpec, OnTrap, OutputColumn, OutputSpec, PortLayout,
-    ProcessInput, ProcessOperator, ProcessSpec, ProjectionSpec, ReadColumn, RowErrorSpec, TimerSpec, Trigger,
-    WindowAssigner, WindowBounds, WindowFunction, WindowSpec, window_operator,
+    DeclaredKey, FIRED_ROWS, KeyColumn, KeySpec, MapOperator, MapSpec, OnTrap, OutputColumn, OutputSpec,
+    PortLayout, ProcessInput, ProcessOperator, ProcessSpec, ProjectionSpec, ReadColumn, RowErrorSpec,
+    TimerSpec, Trigger, WindowAssigner, WindowBounds, WindowFunction, WindowSpec, window_operator,
 };
 use millstream_types::{DataType, Field, FunctionKind, Schema};
 
@@ -69,7 +69,8 @@ fn process(node: &LogicalNode, plan: &FunctionNode, row_errors: RowErrorSpec) ->
 
 fn window(node: &LogicalNode, plan: &FunctionNode, row_errors: RowErrorSpec) -> WindowSpec {
     let key = plan.key.clone().unwrap_or_else(whole_stream);
-    let window = plan.window.as_ref().expect("the plan gives every aggregate and window function its windows");
+    let window =
+        plan.window.as_ref().expect("the plan gives every aggregate and window function its windows");
     let columns = key.columns.iter().zip(key.schema.fields());
     let function_key = key.function_columns.iter().zip(&plan.declaration.key);
     WindowSpec {
@@ -116,7 +117,9 @@ fn trigger(window: &PlannedWindow) -> Trigger {
     match window.trigger {
         PlannedTrigger::EventTime | PlannedTrigger::ProcessingTime => Trigger::AtEnd,
         PlannedTrigger::Count(count) => Trigger::Count(count),
-        PlannedTrigger::Continuous(span) => Trigger::Continuous { clock: window.clock, interval: millis(span) },
+        PlannedTrigger::Continuous(span) => {
+            Trigger::Continuous { clock: window.clock, interval: millis(span) }
+        }
     }
 }
 
@@ -162,7 +165,10 @@ fn window_output(plan: &FunctionNode, key: &KeyPlan, window: &PlannedWindow) -> 
     output(plan, |o| o.columns.iter().map(column).collect())
 }
 
-fn output(plan: &FunctionNode, columns: impl Fn(&millstream_graph::OutputPlan) -> Vec<OutputColumn>) -> OutputSpec {
+fn output(
+    plan: &FunctionNode,
+    columns: impl Fn(&millstream_graph::OutputPlan) -> Vec<OutputColumn>,
+) -> OutputSpec {
     let port = |o| PortLayout { schema: millstream_graph::OutputPlan::clone(o).schema, columns: columns(o) };
     OutputSpec { function: plan.declaration.name.clone(), ports: plan.outputs.iter().map(port).collect() }
 }
@@ -185,7 +191,8 @@ fn timers(plan: &FunctionNode, key: &KeyPlan) -> TimerSpec {
             columns.push(OutputColumn::Carried(origin.len()));
             let name = format!("{} {}", origin.len(), field.name);
             let key_field = key_column.map(|i| &key.schema.fields()[i]);
-            let (data_type, nullable) = key_field.map_or((field.data_type, true), |k| (k.data_type, k.nullable));
+            let (data_type, nullable) =
+                key_field.map_or((field.data_type, true), |k| (k.data_type, k.nullable));
             origin.push((Field { name, data_type, nullable }, key_column));
         }
         ports.push(PortLayout { schema: output.schema.clone(), columns });

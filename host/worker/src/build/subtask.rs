@@ -2,14 +2,16 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use millstream_graph::{JobEdge, LogicalNode, NodeBody, NodeIndex, Partitioning, Plan, SourceNode, Subtask as Planned};
+use millstream_graph::{
+    JobEdge, LogicalNode, NodeBody, NodeIndex, Partitioning, Plan, SourceNode, Subtask as Planned,
+};
 use millstream_net::{ChannelId, GateBudget, Transport};
 use millstream_operator::{
     Clock, FunctionFactory, Operator, OperatorContext, OperatorError, OperatorMetrics, RowPolicy, Source,
 };
 use millstream_operators::{
-    ReaderOperator, RowErrorSpec, SinkOperator, SinkSpec, SourceSpec, SourceTimes, UnionOperator, WatermarkOperator,
-    WatermarkSpec,
+    ReaderOperator, RowErrorSpec, SinkOperator, SinkSpec, SourceSpec, SourceTimes, UnionOperator,
+    WatermarkOperator, WatermarkSpec,
 };
 use millstream_task::{
     Chain, ChainedOperator, GateChannel, Input, InputGate, Mailbox, Partitioner, ResultPartition, SourceTask,
@@ -57,7 +59,7 @@ impl SubtaskBuilder {
         Ok(Subtask { input, chain: Chain::new(operators, partitions), mailbox })
     }
 
-    fn context(&self, node: &LogicalNode, position: usize) -> OperatorContext {
+    pub(crate) fn context(&self, node: &LogicalNode, position: usize) -> OperatorContext {
         let parameters = node.function().map(|f| f.parameters.clone()).unwrap_or_default();
         OperatorContext {
             job: self.plan.logical.job.name.clone(),
@@ -73,7 +75,11 @@ impl SubtaskBuilder {
     }
 
     /// The operator of a node; none for a source, which the subtask drives itself.
-    fn operator(&self, index: NodeIndex, ctx: &OperatorContext) -> Result<Option<Box<dyn Operator>>, OperatorError> {
+    pub(crate) fn operator(
+        &self,
+        index: NodeIndex,
+        ctx: &OperatorContext,
+    ) -> Result<Option<Box<dyn Operator>>, OperatorError> {
         let node = self.plan.logical.node(index);
         let errors = row_errors(node);
         Ok(Some(match (&node.body, &self.blueprint.parts[index.0]) {
@@ -132,9 +138,11 @@ impl SubtaskBuilder {
     fn gate(&self) -> Result<InputGate, TaskError> {
         let channels: Vec<_> = self.plan.execution.channels_into(&self.plan.job, &self.subtask).collect();
         let ids: Vec<_> = channels.iter().map(|(_, c)| channel_id(c)).collect();
-        let receivers = self.transport.gate(&ids, GateBudget::default()).map_err(|e| self.transport_failed(e))?;
+        let receivers =
+            self.transport.gate(&ids, GateBudget::default()).map_err(|e| self.transport_failed(e))?;
         let port = |c: &millstream_graph::Channel| self.plan.job.edges[c.edge.0].input.index();
-        let with_port = channels.iter().zip(receivers).map(|((_, c), receiver)| GateChannel { port: port(c), receiver });
+        let with_port =
+            channels.iter().zip(receivers).map(|((_, c), receiver)| GateChannel { port: port(c), receiver });
         Ok(InputGate::new(with_port.collect()))
     }
 
@@ -144,7 +152,8 @@ impl SubtaskBuilder {
         for (index, edge) in self.plan.job.edges_out_of(self.subtask.vertex) {
             let all = self.plan.execution.channels_out_of(&self.plan.job, &self.subtask);
             let open = |c| self.transport.sender(channel_id(c)).map_err(|e| self.transport_failed(e));
-            let senders = all.filter(|(_, c)| c.edge == index).map(|(_, c)| open(c)).collect::<Result<Vec<_>, _>>()?;
+            let senders =
+                all.filter(|(_, c)| c.edge == index).map(|(_, c)| open(c)).collect::<Result<Vec<_>, _>>()?;
             let timeout = self.plan.logical.job.buffer_timeout;
             partitions.push(ResultPartition::new(self.partitioner(edge), senders, timeout));
             edges.push(index.0);
@@ -174,7 +183,8 @@ impl SubtaskBuilder {
             });
             let sent = edges.iter().enumerate().filter_map(move |(partition, &edge)| {
                 let edge = &self.plan.job.edges[edge];
-                (edge.chained == position && edge.output.index() == port).then_some(Target::Partition(partition))
+                (edge.chained == position && edge.output.index() == port)
+                    .then_some(Target::Partition(partition))
             });
             chained.chain(sent).collect()
         };

@@ -1,0 +1,136 @@
+//! The files of a new project.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    is_free,
+    kind::Kind,
+    sdk::{SOURCES, Sdk, VENDORED},
+};
+use crate::{exit::Failure, verbs::build::OUTPUT};
+
+/// The rows that the project's job reads.
+pub(super) const DATA: &str = "data/readings.jsonl";
+
+/// A project that has not been written yet: paths in its folder, with what goes there.
+pub(super) struct Project {
+    files: Vec<(String, String)>,
+    /// How many of them are the project's own, which are worth being named.
+    own: usize,
+}
+
+impl Project {
+    pub(super) fn new(name: &str, kind: Kind, sdk: &Sdk) -> Self {
+        let module = name.replace('-', "_");
+        let vendored = match sdk {
+            Sdk::Vendored => format!("\n`{VENDORED}` has the sources of the SDK. They belong into version control.\n"),
+            Sdk::Folder(_) => String::new(),
+        };
+        let wasm = format!("{OUTPUT}/{module}.wasm");
+        let sdk_path = sdk.dependency();
+        let values = [
+            ("name", name),
+            ("module", &module),
+            ("kind", kind.name()),
+            ("function", kind.function()),
+            ("settings", kind.settings()),
+            ("wasm", &wasm),
+            ("sdk", &sdk_path),
+            ("vendored", &vendored),
+        ];
+        let file = |path: &str, template: &str| (path.to_owned(), fill(template, &values));
+        let mut files = vec![
+            file("Cargo.toml", include_str!("../../../templates/Cargo.toml.in")),
+            file("src/lib.rs", kind.library()),
+            file("job.toml", include_str!("../../../templates/job.toml.in")),
+            file(DATA, include_str!("../../../templates/readings.jsonl")),
+            file(&format!("tests/{}.jsonl", kind.function()), kind.fixture()),
+            file("README.md", include_str!("../../../templates/README.md.in")),
+            file(".gitignore", include_str!("../../../templates/gitignore.in")),
+        ];
+        let own = files.len();
+        if *sdk == Sdk::Vendored {
+            let sources = SOURCES.iter().map(|(path, text)| (format!("{VENDORED}/{path}"), (*text).to_owned()));
+            files.extend(sources);
+        }
+        Self { files, own }
+    }
+
+    /// Writes the files into a folder that is empty or not there, and says which. A folder with something in it is
+    /// left as it is.
+    pub(super) fn write(&self, folder: &Path) -> Result<Vec<String>, Failure> {
+        if !is_free(folder) {
+            return Err(Failure::invalid(miette::miette!(
+                help = "name another folder with `--path`",
+                "{} is there already, and is not an empty folder",
+                folder.display()
+            )));
+        }
+        for (path, text) in &self.files {
+            let path = folder.join(path);
+            let written = write_new(&path, text);
+            written.map_err(|error| {
+                Failure::environment(miette::miette!("{}: cannot be written: {error}", path.display()))
+            })?;
+        }
+        Ok(self.files[..self.own].iter().map(|(path, _)| path.clone()).collect())
+    }
+}
+
+fn write_new(path: &PathBuf, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::File::create_new(path)?.write_all(text.as_bytes())
+}
+
+/// Puts values in the place of `{{name}}`.
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(&format!("{{{{{name}}}}}"), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    fn file(project: &Project, path: &str) -> String {
+        let found = project.files.iter().find(|(name, _)| name == path);
+        found.map(|(_, text)| text.clone()).unwrap_or_else(|| panic!("no {path}"))
+    }
+
+    #[test]
+    fn every_kind_is_complete_and_nothing_is_left_to_fill_in() {
+        for kind in Kind::value_variants() {
+            let project = Project::new("hot-sensors", *kind, &Sdk::Vendored);
+            for (path, text) in &project.files[..project.own] {
+                assert!(!text.contains("{{"), "{path} of {kind:?}:\n{text}");
+            }
+            let function = kind.function();
+            assert!(file(&project, &format!("tests/{function}.jsonl")).contains(&format!("\"function\":\"{function}\"")));
+            assert!(file(&project, "job.toml").contains(&format!("function = \"hot_sensors.{function}\"")));
+            assert!(file(&project, "src/lib.rs").contains("name: \"hot_sensors\""));
+        }
+    }
+
+    #[test]
+    fn another_sdk_is_named_and_not_copied() {
+        let project = Project::new("a", Kind::Map, &Sdk::Folder("/opt/sdk".into()));
+        assert!(file(&project, "Cargo.toml").contains("path = \"/opt/sdk\""));
+        assert!(!project.files.iter().any(|(path, _)| path.starts_with(VENDORED)));
+    }
+
+    #[test]
+    fn a_folder_with_something_in_it_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let project = Project::new("a", Kind::Map, &Sdk::Vendored);
+        let written = project.write(folder.path()).expect("it is empty");
+        assert!(written.contains(&"src/lib.rs".to_owned()) && folder.path().join(VENDORED).is_dir());
+        assert!(project.write(folder.path()).is_err());
+    }
+}

@@ -1,0 +1,7 @@
+//! The integration tests: the real command, over real files, with real guests.
+//!
+//! One binary, so that the host is linked once. It belongs to the package of the command, which is built with it.
+
+mod support;
+
+mod examples;
