@@ -44,10 +44,24 @@ pub struct Projected {
 impl ProjectionSpec {
     /// Selects and widens the columns, without the rows that have a null where the function takes none.
     pub fn project(&self, batch: Batch) -> Projected {
+        let (batch, rejected) = self.split_nulls(batch);
+        let columns = self.columns(&batch);
+        Projected { batch, columns, rejected }
+    }
+
+    /// The rows that have a value wherever the function wants one, and those that do not by their position.
+    pub fn split_nulls(&self, batch: Batch) -> (Batch, Vec<Rejected>) {
         let rejected = self.refused_nulls(&batch);
         let batch = if rejected.is_empty() { batch } else { without(&batch, &rejected) };
-        let columns = Columns::new(batch.rows(), self.columns.iter().map(|c| read(&batch, c)).collect());
-        Projected { batch, columns, rejected }
+        (batch, rejected)
+    }
+
+    /// The columns that the function reads, of rows that have been through [`ProjectionSpec::split_nulls`].
+    pub fn columns(&self, batch: &Batch) -> Columns {
+        Columns::new(
+            batch.rows(),
+            self.columns.iter().map(|c| widen(batch.column(c.index), c.data_type)).collect(),
+        )
     }
 
     /// The event times to send along, if the function reads them.
@@ -82,9 +96,9 @@ pub(crate) fn kept_rows(rows: usize, rejected: &[Rejected]) -> UInt32Array {
     (0..rows as u32).filter(|row| refused.next_if_eq(row).is_none()).collect::<Vec<_>>().into()
 }
 
-fn read(batch: &Batch, column: &ReadColumn) -> ArrayRef {
-    let array = batch.column(column.index);
-    match (array.data_type(), column.data_type) {
+/// A column in the type that the function declares.
+pub(crate) fn widen(array: &ArrayRef, wanted: DataType) -> ArrayRef {
+    match (array.data_type(), wanted) {
         (ArrowType::Int32, DataType::Int64) => {
             Arc::new(array.as_primitive::<types::Int32Type>().unary::<_, types::Int64Type>(i64::from))
         }

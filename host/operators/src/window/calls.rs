@@ -1,0 +1,175 @@
+//! The calls of a window operator's function.
+
+use arrow_array::{ArrayRef, Int64Array, cast::AsArray, types::Int64Type};
+use arrow_buffer::ScalarBuffer;
+use millstream_operator::{Accumulated, Collector, OperatorContext, OperatorError, UserFunction};
+use millstream_types::{Batch, Cells, Column, Columns, DataType, NO_TIME, Schema};
+
+use super::{
+    WindowFunction, WindowSpec,
+    columns::{identity, pick, weave},
+    fired::{Fired, FiredOutput},
+};
+use crate::{Calls, ProjectionSpec};
+
+/// The function of a window operator with what surrounds its calls.
+pub(super) struct WindowCalls {
+    function: Box<dyn UserFunction>,
+    calls: Calls,
+    input: ProjectionSpec,
+    output: FiredOutput,
+    /// The columns of contents as a stream has them, for messages.
+    contents: Schema,
+}
+
+impl WindowCalls {
+    pub(super) fn new(spec: &WindowSpec, function: Box<dyn UserFunction>, ctx: OperatorContext) -> Self {
+        let contents = match &spec.function {
+            WindowFunction::Window { columns } => Schema::from(&columns[..]),
+            WindowFunction::Aggregate { .. } => Schema::empty(),
+        };
+        let output = FiredOutput::new(spec, &ctx);
+        Self { function, calls: Calls::new(ctx), input: spec.input.clone(), output, contents }
+    }
+
+    pub(super) fn ctx(&self) -> &OperatorContext {
+        self.calls.ctx()
+    }
+
+    pub(super) fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    pub(super) fn output(&self) -> &FiredOutput {
+        &self.output
+    }
+
+    pub(super) async fn open(&mut self) -> Result<(), OperatorError> {
+        Ok(self.function.open().await?)
+    }
+
+    pub(super) async fn close(&mut self) -> Result<(), OperatorError> {
+        Ok(self.function.close().await?)
+    }
+
+    /// The columns of contents: what the function reads, and behind it the event time if it reads that.
+    pub(super) fn content_columns(columns: &[Column], input: &ProjectionSpec) -> Vec<Column> {
+        let time = Column { name: "event-time".to_owned(), data_type: DataType::Int64, nullable: false };
+        columns.iter().cloned().chain(input.times.then_some(time)).collect()
+    }
+
+    /// The rows of a batch as contents keep them.
+    pub(super) fn contents(&self, batch: &Batch) -> Columns {
+        let mut columns = self.input.columns(batch);
+        if self.input.times {
+            columns.arrays.push(std::sync::Arc::new(Int64Array::new(batch.times().clone(), None)));
+        }
+        columns
+    }
+
+    /// Adds the rows of a batch to the accumulators of their groups.
+    pub(super) async fn accumulate(
+        &mut self,
+        batch: &Batch,
+        group_of_row: &[u32],
+        accumulators: &Cells,
+    ) -> Result<Accumulated, OperatorError> {
+        let columns = self.input.columns(batch);
+        let mut call = self.calls.begin();
+        let times = self.input.times(batch);
+        let result = self.function.accumulate(&columns, times, group_of_row, accumulators, &mut call).await;
+        Ok(self.calls.end(call, result)?)
+    }
+
+    /// Merges accumulators pairwise.
+    pub(super) async fn merge(&mut self, into: &Columns, other: &Columns) -> Result<Columns, OperatorError> {
+        if into.rows == 0 {
+            return Ok(into.clone());
+        }
+        let mut call = self.calls.begin();
+        let result = self.function.merge(into, other, &mut call).await;
+        Ok(self.calls.end(call, result)?)
+    }
+
+    /// Merges cells pairwise: where only one of two is there, it is the result.
+    pub(super) async fn merge_cells(&mut self, into: Cells, other: Cells) -> Result<Cells, OperatorError> {
+        let both = &into.present & &other.present;
+        let rows: Vec<u32> = both.set_indices().map(|row| row as u32).collect();
+        let merged = self.merge(&pick(&into.values, &rows), &pick(&other.values, &rows)).await?;
+        let mut next = 0;
+        let choice = |row: usize| {
+            if both.value(row) {
+                next += 1;
+                (MERGED, next - 1)
+            } else if other.present.value(row) {
+                (OTHER, row)
+            } else {
+                (INTO, row)
+            }
+        };
+        let choices: Vec<(usize, usize)> = (0..into.values.rows).map(choice).collect();
+        let values = weave(&[&into.values, &other.values, &merged], &choices);
+        Ok(Cells { present: &into.present | &other.present, values })
+    }
+
+    /// Emits the results of groups with accumulators.
+    pub(super) async fn finish(
+        &mut self,
+        mut fired: Fired,
+        out: &mut Collector,
+    ) -> Result<(), OperatorError> {
+        if fired.groups() == 0 {
+            return Ok(());
+        }
+        let accumulators = fired.take_columns();
+        let keys = self.output.function_keys(&fired)?;
+        let key_of_group = identity(fired.groups());
+        let mut call = self.calls.begin();
+        let result =
+            self.function.finish(&accumulators, &keys, &key_of_group, fired.windows(), &mut call).await;
+        let outcome = self.calls.end(call, result)?;
+        self.output.refuse_groups(&fired, &outcome.rejected, out)?;
+        self.output.emit("aggregate-function.finish", &self.output.origin(&fired)?, outcome.outputs, out)
+    }
+
+    /// Emits what the function makes of whole windows.
+    pub(super) async fn apply(&mut self, mut fired: Fired, out: &mut Collector) -> Result<(), OperatorError> {
+        if fired.groups() == 0 {
+            return Ok(());
+        }
+        let mut rows = fired.take_columns();
+        let times = if self.input.times { rows.arrays.pop() } else { None };
+        let times = times.map(|array| array.as_primitive::<Int64Type>().values().clone());
+        let keys = self.output.function_keys(&fired)?;
+        let (offsets, key_of_window) = (fired.offsets(), identity(fired.groups()));
+        let mut call = self.calls.begin();
+        let result = self
+            .function
+            .apply(&rows, times.as_deref(), &offsets, &keys, &key_of_window, fired.windows(), &mut call)
+            .await;
+        let outcome = self.calls.end(call, result)?;
+        if !outcome.rejected.is_empty() {
+            let times = times.unwrap_or_else(|| ScalarBuffer::from(vec![NO_TIME; rows.rows]));
+            let batch = Batch::new(&self.contents, rows.arrays, times)?;
+            self.output.row_errors().refuse(&batch, &outcome.rejected, out)?;
+        }
+        self.output.emit("window-function.apply", &self.output.origin(&fired)?, outcome.outputs, out)
+    }
+}
+
+/// Sets that a merged cell is taken from.
+const INTO: usize = 0;
+const OTHER: usize = 1;
+const MERGED: usize = 2;
+
+/// Cells without a value, one a row.
+pub(super) fn absent(like: &Columns) -> Cells {
+    let present = arrow_buffer::BooleanBuffer::new_unset(like.rows);
+    Cells { present, values: like.clone() }
+}
+
+/// The array of some times.
+#[expect(dead_code, reason = "sessions")]
+pub(super) fn int64(values: Vec<i64>) -> ArrayRef {
+    std::sync::Arc::new(Int64Array::from(values))
+}

@@ -1,0 +1,54 @@
+//! Windows: groups of rows of a key by time, which a function aggregates as rows come or sees whole in the end.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `spec` | what a window operator is made of |
+//! | `layout` | which windows there are, and the panes that they are kept in |
+//! | `assign` | which rows of a batch fall into which panes |
+//! | `panes` | what windows hold and how it comes in and out |
+//! | `count` | the count trigger |
+//! | `shared` | the operator of windows that all keys share: tumbling, sliding, global |
+//! | `session` | the operator of sessions, which every key has for itself |
+//! | `calls`, `fired` | the calls of the function and what becomes of fired groups |
+//!
+//! Semantics, as Flink has them unless it says otherwise here:
+//!
+//! - A window is `[start, end)`. It fires when its clock has passed its last time, `end - 1`; what it makes has that
+//!   time. Windows fire in the order of their ends.
+//! - A row is late for a window when `end - 1 + lateness <= watermark`. One that is late for all windows of its goes
+//!   to the late port, or is dropped and counted. A row that is late for some is added to the others.
+//! - A window that has ended and still takes rows fires again for the keys that get some, once a batch.
+//! - Rows in gaps between windows (slide longer than size) belong nowhere and are left out.
+//! - A continuous trigger fires for all keys of a window at the same time, and the window still fires at its end.
+//! - At the end of input event-time windows fire; open processing-time windows are dropped and counted.
+
+mod assign;
+mod calls;
+mod columns;
+mod count;
+mod fired;
+mod layout;
+mod panes;
+mod shared;
+mod spec;
+
+pub use spec::{FIRED_ROWS, KeyColumn, Trigger, WindowAssigner, WindowBounds, WindowFunction, WindowSpec};
+
+use layout::Layout;
+use millstream_operator::{Operator, OperatorContext, UserFunction};
+use shared::SharedWindows;
+
+/// The operator for windows of a spec, for the subtask of `ctx`.
+pub fn window_operator(
+    spec: WindowSpec,
+    function: Box<dyn UserFunction>,
+    ctx: OperatorContext,
+) -> Box<dyn Operator> {
+    match Layout::of(&spec) {
+        Some(layout) => Box::new(SharedWindows::new(spec, layout, function, ctx)),
+        None => unimplemented!(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

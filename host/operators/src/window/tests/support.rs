@@ -1,0 +1,221 @@
+//! A window operator over `key:utf8 v:int64?` with functions to see through: an aggregate that counts and sums, and a
+//! window function that lists what it gets.
+
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+use arrow_array::{Array, ArrayRef, Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
+use millstream_operator::{
+    Accumulated, FunctionError, FunctionOutput, ManualClock, Operator, Origin, Outcome, Rejected, RowPolicy,
+};
+use millstream_types::{Carry, Cells, Clock, Column, Columns, DataType, Field, Window};
+
+use crate::{
+    KeyColumn, OutputSpec, PortLayout, ProjectionSpec, ReadColumn, RowErrorSpec, Trigger, WindowAssigner,
+    WindowBounds, WindowFunction, WindowSpec,
+    test_support::{
+        Closures, context_with_clock, end_of_input, process, processing_time, schema, text_batch_of,
+        watermark,
+    },
+    window_operator,
+};
+
+/// What differs from test to test.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub(super) assigner: WindowAssigner,
+    pub(super) clock: Clock,
+    pub(super) trigger: Trigger,
+    pub(super) purging: bool,
+    pub(super) lateness: i64,
+    pub(super) late_port: bool,
+    pub(super) keyed: bool,
+    /// All rows of a window instead of an aggregate.
+    pub(super) contents: bool,
+    pub(super) fired_rows: usize,
+    pub(super) policy: RowPolicy,
+}
+
+impl Setup {
+    pub(super) fn new(assigner: WindowAssigner) -> Self {
+        Self {
+            assigner,
+            clock: Clock::Event,
+            trigger: Trigger::AtEnd,
+            purging: false,
+            lateness: 0,
+            late_port: false,
+            keyed: true,
+            contents: false,
+            fired_rows: 3,
+            policy: RowPolicy::Skip,
+        }
+    }
+
+    pub(super) fn tumbling(size: i64) -> Self {
+        Self::new(WindowAssigner::Tumbling { size, offset: 0 })
+    }
+
+    pub(super) fn sliding(size: i64, slide: i64) -> Self {
+        Self::new(WindowAssigner::Sliding { size, slide, offset: 0 })
+    }
+
+    pub(super) fn global() -> Self {
+        Self::new(WindowAssigner::Global)
+    }
+
+    pub(super) fn contents(self) -> Self {
+        Self { contents: true, ..self }
+    }
+
+    fn spec(&self) -> WindowSpec {
+        let key: Vec<KeyColumn> = self
+            .keyed
+            .then(|| KeyColumn { index: 0, field: Field::new("key", DataType::Utf8) })
+            .into_iter()
+            .collect();
+        let bounds = WindowBounds { start: Some("start".into()), end: Some("end".into()) };
+        let origin = WindowSpec::origin_fields(&key, self.assigner, &bounds);
+        let made = if self.contents {
+            vec![Field::new("values", DataType::Utf8)]
+        } else {
+            vec![Field::new("count", DataType::Int64), Field::new("sum", DataType::Int64)]
+        };
+        let function = if self.contents {
+            WindowFunction::Window { columns: columns(&["v"]) }
+        } else {
+            WindowFunction::Aggregate { accumulator: columns(&["count", "sum"]) }
+        };
+        WindowSpec {
+            assigner: self.assigner,
+            clock: self.clock,
+            trigger: self.trigger,
+            purging: self.purging,
+            lateness: self.lateness,
+            late_port: self.late_port.then_some(1),
+            function_key: Vec::new(),
+            key,
+            function,
+            input: ProjectionSpec {
+                columns: vec![ReadColumn { index: 1, data_type: DataType::Int64, reject_null: true }],
+                times: self.contents,
+            },
+            output: OutputSpec {
+                function: "f".into(),
+                ports: vec![PortLayout::new(Carry::Extend, &origin, &made)],
+            },
+            bounds,
+            row_errors: RowErrorSpec { policy: self.policy, port: 2 },
+            fired_rows: self.fired_rows,
+        }
+    }
+
+    /// The operator with its clock and context.
+    pub(super) fn operator(
+        &self,
+    ) -> (Box<dyn Operator>, Arc<ManualClock>, millstream_operator::OperatorContext) {
+        let clock = Arc::new(ManualClock::new(0));
+        let ctx = context_with_clock("window", clock.clone());
+        let function = Closures::default()
+            .accumulate(|rows, _, groups, cells| Ok(accumulate(rows, groups, cells)))
+            .merge(|into, other| Ok(merge(into, other)))
+            .finish(|accumulators, _, _, _| Ok(finish(accumulators)))
+            .apply(|rows, times, offsets, _, _, windows| apply(rows, times, offsets, windows));
+        (window_operator(self.spec(), Box::new(function), ctx.clone()), clock, ctx)
+    }
+}
+
+/// Runs a script; each step's output stands under it, indented.
+pub(super) fn run(setup: Setup, script: &[&str]) -> String {
+    let (mut operator, clock, ctx) = setup.operator();
+    let mut text = String::new();
+    for step in script {
+        let output = match step.split_once(' ') {
+            Some(("watermark", time)) => watermark(&mut *operator, time.parse().expect("a time")),
+            Some(("time", time)) => {
+                let now = time.parse().expect("a time");
+                clock.set(now);
+                processing_time(&mut *operator, now)
+            }
+            None if *step == "end" => end_of_input(&mut *operator),
+            _ => {
+                let lines: Vec<&str> = step.split(';').map(str::trim).collect();
+                process(&mut *operator, text_batch_of(&schema("key:utf8 v:int64?"), &lines))
+            }
+        };
+        let output = output.unwrap_or_else(|e| format!("error: {e}\n"));
+        text += &format!("{step}\n");
+        output.lines().for_each(|line| text += &format!("    {line}\n"));
+    }
+    let metrics = &ctx.metrics;
+    let figures = [
+        ("late dropped", metrics.late_dropped.load(Relaxed)),
+        ("rejected", metrics.rejected.load(Relaxed)),
+        ("timers dropped", metrics.timers_dropped.load(Relaxed)),
+    ];
+    figures.iter().filter(|(_, n)| *n > 0).for_each(|(name, n)| text += &format!("{name}: {n}\n"));
+    text
+}
+
+fn columns(names: &[&str]) -> Vec<Column> {
+    names
+        .iter()
+        .map(|n| Column { name: (*n).to_owned(), data_type: DataType::Int64, nullable: false })
+        .collect()
+}
+
+fn numbers(columns: &Columns, index: usize) -> &[i64] {
+    columns.arrays[index].as_primitive::<Int64Type>().values()
+}
+
+fn int64(values: Vec<i64>) -> ArrayRef {
+    Arc::new(Int64Array::from(values))
+}
+
+/// Counts and sums; refuses negative values.
+fn accumulate(rows: &Columns, groups: &[u32], cells: &Cells) -> Accumulated {
+    let start = |i| {
+        numbers(&cells.values, i).iter().zip(&cells.present).map(|(&v, p)| if p { v } else { 0 }).collect()
+    };
+    let (mut counts, mut sums): (Vec<i64>, Vec<i64>) = (start(0), start(1));
+    let mut rejected = Vec::new();
+    for (row, (&v, &group)) in numbers(rows, 0).iter().zip(groups).enumerate() {
+        if v < 0 {
+            rejected.push(Rejected { row: row as u32, reason: "negative".into(), retryable: false });
+            continue;
+        }
+        counts[group as usize] += 1;
+        sums[group as usize] += v;
+    }
+    Accumulated { accumulators: Columns::new(counts.len(), vec![int64(counts), int64(sums)]), rejected }
+}
+
+fn merge(into: &Columns, other: &Columns) -> Columns {
+    let sum = |i| int64(numbers(into, i).iter().zip(numbers(other, i)).map(|(a, b)| a + b).collect());
+    Columns::new(into.rows, vec![sum(0), sum(1)])
+}
+
+fn finish(accumulators: &Columns) -> Outcome {
+    let (rows, columns) = (accumulators.rows, accumulators.arrays.clone());
+    let output = FunctionOutput { port: 0, rows, origin: Origin::Each, columns };
+    Outcome { outputs: vec![output], rejected: Vec::new() }
+}
+
+/// Lists the values of each window, with the time of each behind it.
+fn apply(
+    rows: &Columns,
+    times: Option<&[i64]>,
+    offsets: &[u32],
+    windows: &[Window],
+) -> Result<Outcome, FunctionError> {
+    assert_eq!(offsets.len(), windows.len() + 1);
+    assert_eq!(rows.arrays[0].len(), times.expect("asked for").len());
+    let times = times.expect("asked for");
+    let list = |run: &[u32]| {
+        let show = |i: u32| format!("{}@{}", numbers(rows, 0)[i as usize], times[i as usize]);
+        (run[0]..run[1]).map(show).collect::<Vec<_>>().join(",")
+    };
+    let lists: ArrayRef =
+        Arc::new(offsets.windows(2).map(|run| Some(list(run))).collect::<StringViewArray>());
+    let output = FunctionOutput { port: 0, rows: windows.len(), origin: Origin::Each, columns: vec![lists] };
+    Ok(Outcome { outputs: vec![output], rejected: Vec::new() })
+}
