@@ -8,6 +8,7 @@ mod clock;
 mod file;
 mod generator;
 mod histogram;
+mod json_rows;
 mod mix;
 mod options;
 mod results;
@@ -16,5 +17,6 @@ mod text;
 
 pub use catalog::Connectors;
 pub use histogram::Histogram;
+pub use json_rows::{JsonRowError, read_json_rows, read_timestamp, write_json_rows};
 pub use options::{ByteSize, OptionsError, TextDuration};
 pub use results::{Checksum, Latencies, SinkResults};

@@ -18,6 +18,8 @@ mod split;
 mod text_reader;
 mod value;
 
+pub(crate) use json::JsonDecoder;
+pub(crate) use rows::RecordDecoder;
 pub(crate) use sink::FileSink;
 pub(crate) use source::FileSource;
 pub(crate) use value::{TIMESTAMPS, parse_timestamp};
