@@ -87,8 +87,9 @@ pub struct OutputPlan {
     pub schema: Schema,
     /// Where each column comes from when origins are rows, or for aggregate and window functions, windows.
     pub columns: Vec<OutputColumn>,
-    /// The same for what a process function makes in a timer.
-    pub timer_columns: Vec<OutputColumn>,
+    /// The same for what a process function makes in a timer, whose origin has a key and no row. None where the port
+    /// carries a column that is not in the key: a timer cannot emit there.
+    pub timer_columns: Option<Vec<OutputColumn>>,
 }
 
 /// Where a column of an output comes from.
@@ -104,8 +105,6 @@ pub enum OutputColumn {
     WindowStart,
     /// The end of the origin's window, a timestamp.
     WindowEnd,
-    /// Null: a timer has no row to carry this column from.
-    Null,
 }
 
 /// Budgets of a function's instances; what is not set is as the worker has it.

@@ -1,0 +1,213 @@
+//! The job file: one table a node, each of which names its inputs. This text is its reference.
+//!
+//! A job file is TOML, or JSON with the same tables as objects. In every string `${NAME}` stands for a variable of the
+//! environment and `${NAME:-default}` for one that may be missing; `$${` is a `${` that is none. Spans of time are
+//! written `10s`, `250ms` or `1h30m` (units d, h, m, s, ms), amounts of memory `64MiB` or `10MB`. Keys that are not
+//! named here are errors, but for the options of connectors. Relative paths start at the job file's folder.
+//!
+//! # `[job]`
+//!
+//! | key | default | meaning |
+//! |---|---|---|
+//! | `name` | required | letters, digits, `_`, `-` and `.` |
+//! | `parallelism` | 1 | subtasks of each node that does not say otherwise |
+//! | `max-parallelism` | 128 | number of key groups, 1 to 32768: no node can have more subtasks, and it stays as it is for the life of a job |
+//! | `buffer-timeout` | `"1ms"` | how long a row waits in an exchange for others; `"0ms"` sends at once |
+//! | `watermark-interval` | `"200ms"` | how often a source sends watermarks |
+//!
+//! `checkpoint` and `restart` are known and not available in this version.
+//!
+//! # `[module.NAME]`
+//!
+//! `path` of a component. `ref` is known and not available in this version. `allow` and `limits` hold for its functions
+//! unless an operator has its own: `allow = ["env:TOKEN"]` grants what a component may do beyond computing;
+//! `limits = { memory = "64MiB", call-timeout = "5s", output = "64MiB" }` bounds an instance's memory, how long a call
+//! computes, and how many bytes a call hands over.
+//!
+//! # `[source.NAME]`
+//!
+//! `connector` is required. Keys that are not in this table are the connector's own.
+//!
+//! | key | default | meaning |
+//! |---|---|---|
+//! | `schema` | as the connector says | `{ column = "type" }` in order; a `?` behind a type allows null |
+//! | `time` | none | see below |
+//! | `parallelism`, `id`, `chain` | | as for operators |
+//! | `on-error` | `"fail"` | what happens to input that cannot be read, as for operators |
+//!
+//! `time = { column = "ts", out-of-orderness = "10s", idle = "30s" }` says which column has a row's event time (a
+//! timestamp, or an int64 of milliseconds since the epoch; not null), how far a row may stand behind the latest one
+//! without being late (default `"0ms"`), and after how long without a row the source no longer holds up others
+//! (default: never).
+//!
+//! # `[operator.NAME]`
+//!
+//! | key | default | meaning |
+//! |---|---|---|
+//! | `function` | | `"module.function"` |
+//! | `builtin` | | in place of `function`: `"union"` or `"watermark"` (which needs `time`) |
+//! | `input` | required | `"node"` or `"node.port"`; an array is their union; `{ left = "a", right = "b" }` names ports |
+//! | `columns` | `{}` | `{ name-in-function = "name-in-stream" }` where they differ |
+//! | `key` | none | columns by which rows are dealt out and keyed; `[]` is one key for the whole stream |
+//! | `window` | none | see below; required by aggregate and window functions |
+//! | `parameters` | `{}` | of the function |
+//! | `parallelism` | the job's | number of subtasks; 1 where there is one key for the whole stream |
+//! | `partition` | see below | `"forward"`, `"rebalance"`, `"hash"` (by `key`), `"broadcast"`, `"global"` (all to subtask 0) |
+//! | `chain` | `true` | `false`: in a task of its own |
+//! | `id` | the name | under which its state is kept, for ever |
+//! | `time` | none | event times and watermarks for what the operator makes, as for a source |
+//! | `on-error` | `"fail"` | a row that the function refuses: `"fail"`, `"skip"` it, or `"dead-letter"` |
+//! | `on-trap` | `"fail"` | `"isolate"` (map functions): find the row that traps, which then follows `on-error` |
+//! | `on-null` | | `"reject"`: a null in a column that the function takes without null makes a refused row; else this is an error of the plan |
+//! | `allow`, `limits` | the module's | as for modules |
+//!
+//! A port is a side output of a function, a port of a source, or one of two that are reserved: `late` has the rows that
+//! came too late for their windows, `dead-letter` those that could not be used, with the columns `operator`, `subtask`,
+//! `position`, `reason` and `row` (JSON). Without a port the first one is meant.
+//!
+//! Rows go by `hash` to an operator with a key, forward where both sides have the same parallelism, to subtask 0 where
+//! the reader has only that, else in turn. Process functions need a key; aggregate and window functions without one are
+//! over the whole stream.
+//!
+//! # `window`
+//!
+//! | key | meaning |
+//! |---|---|
+//! | `tumbling = "1d"` | windows of that size side by side |
+//! | `sliding = "10s", slide = "2s"` | windows of that size, one every `slide`, which is at most the size |
+//! | `session = "12h"` | until no row comes for that long |
+//! | `global = true` | one window for everything |
+//! | `offset = "1h"` | shifts tumbling and sliding windows; less than their distance |
+//! | `clock = "event"` | or `"processing"`: the time by which rows belong to windows |
+//! | `trigger` | `"event-time"` or `"processing-time"` (at the window's end, the default of that clock), `{ count = 100 }` (whenever so many rows have come, not at the end), `{ continuous = "10s" }` (at every multiple, and at the end) |
+//! | `purge = true` | clears a window whenever it fires; a global window with a count trigger and `purge` is a count window |
+//! | `lateness = "1h"` | how long after its end a window takes late rows; event time only |
+//! | `start = "day"`, `end = "day_end"` | adds the window's bounds to the output under these names, as timestamps |
+//!
+//! A global window without a trigger fires at the end of the input.
+//!
+//! # `[sink.NAME]`
+//!
+//! `connector` and `input` are required; `parallelism`, `partition`, `key` (for `"hash"`), `id` and `chain` are as for
+//! operators. All other keys are the connector's own.
+
+mod inputs;
+mod job;
+mod module;
+mod node;
+mod operator;
+mod parameter;
+mod time;
+mod window;
+
+use std::path::Path;
+
+pub(crate) use inputs::{InputTable, StreamName};
+pub(crate) use module::ModuleTable;
+pub(crate) use node::{ConnectorOptions, NodeTable, NodeTableBody, PartitionName, SinkTable, SourceTable};
+pub(crate) use operator::{OperatorTable, Work};
+pub(crate) use parameter::{Scalar, expected};
+pub(crate) use time::TimeTable;
+pub(crate) use window::WindowTable;
+
+use crate::{
+    JobSettings,
+    document::{Entry, Value, parse_json, parse_toml},
+    problem::{Problem, Problems},
+    source_text::SourceText,
+    table_reader::TableReader,
+};
+
+/// A job file that has been read, with what is wrong in it so far. [`Plan::new`](crate::Plan::new) goes on from here
+/// and reports everything at once.
+#[derive(Debug)]
+pub struct JobFile {
+    pub(crate) source: SourceText,
+    pub(crate) settings: JobSettings,
+    pub(crate) modules: Vec<ModuleTable>,
+    /// Sources, operators and sinks in the order of the file.
+    pub(crate) nodes: Vec<NodeTable>,
+    pub(crate) problems: Problems,
+    /// Whether the syntax is good and the tables are worth a look.
+    pub(crate) readable: bool,
+}
+
+/// How a job file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobFormat {
+    /// What people write.
+    Toml,
+    /// What the API sends.
+    Json,
+}
+
+impl JobFormat {
+    /// JSON for a path that ends in `.json`, else TOML.
+    pub fn of_path(path: &Path) -> Self {
+        if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json")) { Self::Json } else { Self::Toml }
+    }
+}
+
+impl JobFile {
+    /// Reads a job file. `variables` looks variables up; to ask the environment, pass `|name| env::var(name).ok()`.
+    pub fn read(source: SourceText, format: JobFormat, variables: &dyn Fn(&str) -> Option<String>) -> Self {
+        let problems = Problems::default();
+        let table = match format {
+            JobFormat::Toml => parse_toml(source.text(), variables, &problems),
+            JobFormat::Json => parse_json(source.text(), variables, &problems),
+        };
+        let readable = table.is_some();
+        let table = table.unwrap_or_default();
+        let mut reader = TableReader::new("the job file", &(0..0), &table, &problems);
+        let settings = job::read(&mut reader, readable);
+        let modules =
+            section(&mut reader, "module").map(|(name, e)| module::read(name, e, &problems)).collect();
+        let sources = section(&mut reader, "source").map(|(name, e)| node::read_source(name, e, &problems));
+        let mut nodes: Vec<NodeTable> = sources.flatten().collect();
+        nodes.extend(
+            section(&mut reader, "operator").filter_map(|(name, e)| operator::read(name, e, &problems)),
+        );
+        nodes
+            .extend(section(&mut reader, "sink").filter_map(|(name, e)| node::read_sink(name, e, &problems)));
+        reader.finish();
+        nodes.sort_by_key(|n| n.name.span.start);
+        Self { source, settings, modules, nodes, problems, readable }
+    }
+
+    /// What holds for the whole job, as far as it could be read.
+    pub fn settings(&self) -> &JobSettings {
+        &self.settings
+    }
+
+    /// The text it was read from.
+    pub fn source(&self) -> &SourceText {
+        &self.source
+    }
+}
+
+/// The tables of a section with their names, which have to be plain words as `node.port` splits at the dot.
+fn section<'a>(
+    reader: &mut TableReader<'a>,
+    key: &'static str,
+) -> impl Iterator<Item = (String, &'a Entry)> + use<'a> {
+    let problems = reader.problems;
+    let entries = match reader.entry(key) {
+        None => &[][..],
+        Some(Entry { node, .. }) => match &node.value {
+            Value::Table(table) => table.entries.as_slice(),
+            _ => {
+                reader.wrong_type(key, node, &format!("a section of tables such as [{key}.name]"));
+                &[]
+            }
+        },
+    };
+    entries.iter().map(move |entry| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if entry.key.is_empty() || !entry.key.chars().all(plain) {
+            let message =
+                format!("`{}` is no name for a {key}: expected letters, digits, `_` and `-`", entry.key);
+            problems.push(Problem::error(message).at(&entry.key_span, "here"));
+        }
+        (entry.key.clone(), entry)
+    })
+}
