@@ -1,6 +1,8 @@
 //! The calls of a window operator's function.
 
-use arrow_array::{ArrayRef, Int64Array, cast::AsArray, types::Int64Type};
+use std::sync::Arc;
+
+use arrow_array::{Int64Array, cast::AsArray, types::Int64Type};
 use arrow_buffer::ScalarBuffer;
 use millstream_operator::{Accumulated, Collector, OperatorContext, OperatorError, UserFunction};
 use millstream_types::{Batch, Cells, Column, Columns, DataType, NO_TIME, Schema};
@@ -62,7 +64,7 @@ impl WindowCalls {
     pub(super) fn contents(&self, batch: &Batch) -> Columns {
         let mut columns = self.input.columns(batch);
         if self.input.times {
-            columns.arrays.push(std::sync::Arc::new(Int64Array::new(batch.times().clone(), None)));
+            columns.arrays.push(Arc::new(Int64Array::new(batch.times().clone(), None)));
         }
         columns
     }
@@ -161,15 +163,3 @@ impl WindowCalls {
 const INTO: usize = 0;
 const OTHER: usize = 1;
 const MERGED: usize = 2;
-
-/// Cells without a value, one a row.
-pub(super) fn absent(like: &Columns) -> Cells {
-    let present = arrow_buffer::BooleanBuffer::new_unset(like.rows);
-    Cells { present, values: like.clone() }
-}
-
-/// The array of some times.
-#[expect(dead_code, reason = "sessions")]
-pub(super) fn int64(values: Vec<i64>) -> ArrayRef {
-    std::sync::Arc::new(Int64Array::from(values))
-}

@@ -5,8 +5,6 @@
 
 use millstream_types::Window;
 
-use super::{Trigger, WindowAssigner, WindowFunction, WindowSpec};
-
 /// Windows of all keys and their panes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
@@ -20,33 +18,18 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// The layout for a spec; `None` for sessions, which every key has for itself.
-    ///
-    /// Slices are shared where accumulators can be merged and nothing has to be kept for one window alone: not under
-    /// a count trigger, and not where a window forgets its content when it fires.
-    pub(super) fn of(spec: &WindowSpec) -> Option<Self> {
-        match spec.assigner {
-            WindowAssigner::Tumbling { size, offset } => {
-                Some(Self::Whole { size, slide: size, offset, step: size, passes: 1 })
-            }
-            WindowAssigner::Sliding { size, slide, offset } => {
-                let aggregate = matches!(spec.function, WindowFunction::Aggregate { .. });
-                let alone = matches!(spec.trigger, Trigger::Count(_)) || spec.purging;
-                if aggregate && !alone && slide < size {
-                    return Some(Self::Sliced {
-                        size,
-                        slide,
-                        offset,
-                        slice: greatest_common_divisor(size, slide),
-                    });
-                }
-                let step = if slide < size { greatest_common_divisor(size, slide) } else { slide };
-                let passes = (size / slide + i64::from(size % slide != 0)) as usize;
-                Some(Self::Whole { size, slide, offset, step, passes })
-            }
-            WindowAssigner::Global => Some(Self::Global),
-            WindowAssigner::Session { .. } => None,
+    pub(super) fn tumbling(size: i64, offset: i64) -> Self {
+        Self::Whole { size, slide: size, offset, step: size, passes: 1 }
+    }
+
+    /// Windows that start every `slide`. Slices are made if they may be and if windows overlap.
+    pub(super) fn sliding(size: i64, slide: i64, offset: i64, slices: bool) -> Self {
+        let step = if slide < size { greatest_common_divisor(size, slide) } else { slide };
+        if slices && slide < size {
+            return Self::Sliced { size, slide, offset, slice: step };
         }
+        let passes = (size / slide + i64::from(size % slide != 0)) as usize;
+        Self::Whole { size, slide, offset, step, passes }
     }
 
     /// How many panes a row falls into at most.

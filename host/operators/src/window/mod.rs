@@ -6,7 +6,8 @@
 //! | `layout` | which windows there are, and the panes that they are kept in |
 //! | `assign` | which rows of a batch fall into which panes |
 //! | `panes` | what windows hold and how it comes in and out |
-//! | `count` | the count trigger |
+//! | `entry` | what happens to rows before they come into windows, and to late ones |
+//! | `interval`, `count`, `session_count` | the continuous and the count trigger |
 //! | `shared` | the operator of windows that all keys share: tumbling, sliding, global |
 //! | `session` | the operator of sessions, which every key has for itself |
 //! | `calls`, `fired` | the calls of the function and what becomes of fired groups |
@@ -20,23 +21,32 @@
 //! - A window that has ended and still takes rows fires again for the keys that get some, once a batch.
 //! - Rows in gaps between windows (slide longer than size) belong nowhere and are left out.
 //! - A continuous trigger fires for all keys of a window at the same time, and the window still fires at its end.
+//! - The function is asked after a row has been put into a session, so one that it refuses has made that longer. The
+//!   rows of sessions that have become one stand one session behind the other.
 //! - At the end of input event-time windows fire; open processing-time windows are dropped and counted.
 
 mod assign;
 mod calls;
 mod columns;
 mod count;
+mod entry;
 mod fired;
+mod interval;
 mod layout;
 mod panes;
+mod session;
+mod session_count;
 mod shared;
 mod spec;
+#[cfg(test)]
+mod tests;
 
-pub use spec::{FIRED_ROWS, KeyColumn, Trigger, WindowAssigner, WindowBounds, WindowFunction, WindowSpec};
+use millstream_operator::{Operator, OperatorContext, UserFunction};
 
 use layout::Layout;
-use millstream_operator::{Operator, OperatorContext, UserFunction};
+use session::SessionWindows;
 use shared::SharedWindows;
+pub use spec::{FIRED_ROWS, KeyColumn, Trigger, WindowAssigner, WindowBounds, WindowFunction, WindowSpec};
 
 /// The operator for windows of a spec, for the subtask of `ctx`.
 pub fn window_operator(
@@ -44,11 +54,29 @@ pub fn window_operator(
     function: Box<dyn UserFunction>,
     ctx: OperatorContext,
 ) -> Box<dyn Operator> {
-    match Layout::of(&spec) {
-        Some(layout) => Box::new(SharedWindows::new(spec, layout, function, ctx)),
-        None => unimplemented!(),
+    match Kind::of(&spec) {
+        Kind::Shared(layout) => Box::new(SharedWindows::new(spec, layout, function, ctx)),
+        Kind::Sessions { gap } => Box::new(SessionWindows::new(spec, gap, function, ctx)),
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Whose the windows are.
+enum Kind {
+    /// All keys'.
+    Shared(Layout),
+    /// Each key's own.
+    Sessions { gap: i64 },
+}
+
+impl Kind {
+    fn of(spec: &WindowSpec) -> Self {
+        match spec.assigner {
+            WindowAssigner::Tumbling { size, offset } => Self::Shared(Layout::tumbling(size, offset)),
+            WindowAssigner::Sliding { size, slide, offset } => {
+                Self::Shared(Layout::sliding(size, slide, offset, spec.shares_slices()))
+            }
+            WindowAssigner::Session { gap } => Self::Sessions { gap },
+            WindowAssigner::Global => Self::Shared(Layout::Global),
+        }
+    }
+}

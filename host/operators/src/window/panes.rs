@@ -119,7 +119,7 @@ impl Panes {
         match &self.store {
             Store::Accumulators(state) => {
                 let cells = state.read()?;
-                fired.push_keys(windows, &self.keys_of_groups(keys, &groups));
+                fired.push_keys(windows, &keys_of_groups(state.grouping(), keys, &groups));
                 fired.push_part(pick(&cells.values, &groups));
             }
             Store::Contents(state) => {
@@ -209,7 +209,7 @@ impl Panes {
     /// The distinct keys of those of some groups of the last [`Panes::add`] that it changed.
     pub(super) fn changed_keys(&self, keys: &EncodedKeys, groups: &[u32]) -> EncodedKeys {
         let changed = groups.iter().filter(|group| self.unchanged.binary_search(group).is_err());
-        let all = self.keys_of_groups(keys, changed);
+        let all = keys_of_groups(self.state().grouping(), keys, changed);
         let (mut seen, mut distinct) = (KeyTable::new(), EncodedKeys::new());
         for i in 0..all.len() {
             if seen.insert(all.key(i), all.hash(i)).1 {
@@ -217,21 +217,6 @@ impl Panes {
             }
         }
         distinct
-    }
-
-    /// The keys of some groups of the last call over rows with `keys`.
-    fn keys_of_groups<'a>(
-        &self,
-        keys: &EncodedKeys,
-        groups: impl IntoIterator<Item = &'a u32>,
-    ) -> EncodedKeys {
-        let first_rows = &self.state().grouping().first_row_of_group;
-        let mut found = EncodedKeys::new();
-        for &group in groups {
-            let row = first_rows[group as usize] as usize;
-            found.push(keys.key(row), keys.hash(row));
-        }
-        found
     }
 
     fn window_of(&self, group: u32) -> Window {
@@ -242,7 +227,7 @@ impl Panes {
 }
 
 /// The groups that have no row but refused ones, ascending.
-fn groups_without_rows(grouping: &Grouping, rejected: &[Rejected]) -> Vec<u32> {
+pub(super) fn groups_without_rows(grouping: &Grouping, rejected: &[Rejected]) -> Vec<u32> {
     let mut taken = vec![false; grouping.groups()];
     let mut refused = rejected.iter().map(|r| r.row as usize).peekable();
     for (row, &group) in grouping.group_of_row.iter().enumerate() {
@@ -251,4 +236,18 @@ fn groups_without_rows(grouping: &Grouping, rejected: &[Rejected]) -> Vec<u32> {
         }
     }
     (0..taken.len() as u32).filter(|&group| !taken[group as usize]).collect()
+}
+
+/// The keys of some groups of a call over rows with `keys`.
+pub(super) fn keys_of_groups<'a>(
+    grouping: &Grouping,
+    keys: &EncodedKeys,
+    groups: impl IntoIterator<Item = &'a u32>,
+) -> EncodedKeys {
+    let mut found = EncodedKeys::new();
+    for &group in groups {
+        let row = grouping.first_row_of_group[group as usize] as usize;
+        found.push(keys.key(row), keys.hash(row));
+    }
+    found
 }

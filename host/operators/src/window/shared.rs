@@ -8,32 +8,33 @@
 
 use std::collections::BTreeMap;
 
-use arrow_array::{ArrayRef, UInt32Array};
+use arrow_array::UInt32Array;
 use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, UserFunction};
 use millstream_state::{CallWindow, Cursor};
-use millstream_types::{Batch, Clock, EncodedKeys, MIN_WATERMARK, Window, encode_keys};
+use millstream_types::{Batch, Clock, EncodedKeys, MIN_WATERMARK, Window};
 
 use super::{
     Trigger, WindowSpec,
     assign::{self, Part},
     count::CountTrigger,
+    entry::Entry,
     fired::Fired,
+    interval::Interval,
     layout::Layout,
     panes::Panes,
 };
-use crate::time_range::refused_times;
 
 /// Windows that all keys share.
 pub(super) struct SharedWindows {
     spec: WindowSpec,
+    entry: Entry,
     layout: Layout,
     panes: Panes,
     count: Option<CountTrigger>,
     /// How far the clock has come: windows whose last time is not after it have fired.
     clock: i64,
-    /// When the processing-time trigger fires next.
-    next_interval: Option<i64>,
+    interval: Interval,
     walk: Option<Walk>,
     keys: EncodedKeys,
 }
@@ -80,34 +81,19 @@ impl SharedWindows {
             Trigger::Count(every) => Some(CountTrigger::new(every)),
             Trigger::AtEnd | Trigger::Continuous { .. } => None,
         };
+        let (entry, interval) = (Entry::new(&spec), Interval::new(spec.trigger));
         let panes = Panes::new(&spec, function, ctx);
         Self {
             spec,
+            entry,
             layout,
             panes,
             count,
             clock: MIN_WATERMARK,
-            next_interval: None,
+            interval,
             walk: None,
             keys: EncodedKeys::new(),
         }
-    }
-
-    /// The rows that can be put into windows; the others are refused.
-    fn accept(&self, batch: Batch, out: &mut Collector) -> Result<Batch, OperatorError> {
-        let row_errors = self.panes.calls.output().row_errors();
-        let (mut kept, refused) = self.spec.input.split_nulls(batch.clone());
-        row_errors.refuse(&batch, &refused, out)?;
-        if self.spec.clock == Clock::Event && self.layout != Layout::Global {
-            let missing =
-                "the row has no event time: set `time` on the source or an operator before the window";
-            let refused = refused_times(kept.times(), || missing.to_owned());
-            if !refused.is_empty() {
-                row_errors.refuse(&kept, &refused, out)?;
-                kept = crate::without(&kept, &refused);
-            }
-        }
-        Ok(kept)
     }
 
     /// The rows by step.
@@ -116,7 +102,7 @@ impl SharedWindows {
             _ if self.layout == Layout::Global => vec![Part { window: Window::GLOBAL, rows: None }],
             Clock::Event => assign::steps(batch.times(), &self.layout),
             Clock::Processing => {
-                let now = self.panes.calls.ctx().clock.now().max(self.clock.saturating_add(1));
+                let now = self.now().max(self.clock.saturating_add(1));
                 let step = self.layout.step_of(now);
                 step.map(|window| Part { window, rows: None }).into_iter().collect()
             }
@@ -138,17 +124,9 @@ impl SharedWindows {
         window.max_time() <= self.clock && window.max_time().saturating_add(self.spec.lateness) > self.clock
     }
 
-    /// Sends rows that are late for all windows of theirs to the late port, or counts them.
-    fn emit_late(&self, batch: &Batch, rows: Vec<u32>, out: &mut Collector) {
-        match self.spec.late_port {
-            Some(port) => out.emit(port, batch.take(&UInt32Array::from(rows))),
-            None => self.panes.calls.calls().add(|m| &m.late_dropped, rows.len()),
-        }
-    }
-
     /// Adds rows to one pane each and fires what that makes due.
     async fn add(&mut self, batch: &Batch, parts: &[Part], out: &mut Collector) -> Result<(), OperatorError> {
-        self.encode(batch)?;
+        self.entry.encode(batch, &mut self.keys)?;
         let Some(count) = &mut self.count else {
             self.add_rows(batch, parts, out).await?;
             return self.fire_late(out).await;
@@ -161,16 +139,11 @@ impl SharedWindows {
         for round in rounds {
             let part_rows = assign::select(parts, batch.rows(), &round.rows);
             let rows = batch.take(&UInt32Array::from(round.rows));
-            self.encode(&rows)?;
+            self.entry.encode(&rows, &mut self.keys)?;
             self.add_rows(&rows, &part_rows, out).await?;
             self.fire_rows(&round.firing, out).await?;
         }
         Ok(())
-    }
-
-    fn encode(&mut self, batch: &Batch) -> Result<(), OperatorError> {
-        let columns: Vec<&ArrayRef> = self.spec.key.iter().map(|k| batch.column(k.index)).collect();
-        Ok(encode_keys(&columns, batch.rows(), &mut self.keys)?)
     }
 
     /// Adds rows, whose keys have been encoded, to one pane each.
@@ -351,20 +324,12 @@ impl SharedWindows {
         Ok(())
     }
 
-    /// The trigger's interval on a clock, if it has one there.
-    fn interval(&self, clock: Clock) -> Option<i64> {
-        match self.spec.trigger {
-            Trigger::Continuous { clock: of, interval } if of == clock => Some(interval),
-            _ => None,
-        }
+    fn is_empty(&self) -> bool {
+        self.panes.state().next_window(None).is_none()
     }
 
-    /// Waits for the next multiple of the processing-time interval while there is something to fire.
-    fn set_interval(&mut self) {
-        let Some(interval) = self.interval(Clock::Processing) else { return };
-        let now = self.panes.calls.ctx().clock.now();
-        let is_empty = self.panes.state().next_window(None).is_none();
-        self.next_interval = (!is_empty).then(|| now - now.rem_euclid(interval) + interval);
+    fn now(&self) -> i64 {
+        self.panes.calls.ctx().clock.now()
     }
 }
 
@@ -380,15 +345,13 @@ impl Operator for SharedWindows {
         batch: Batch,
         out: &mut Collector,
     ) -> Result<(), OperatorError> {
-        let batch = self.accept(batch, out)?;
+        let batch = self.entry.accept(batch, &self.panes.calls, out)?;
         if batch.is_empty() {
             return Ok(());
         }
         let in_time = |step| !self.is_late(self.layout.last_pane(step));
         let (kept, steps, late) = assign::restrict(batch.clone(), self.steps(&batch), in_time);
-        if !late.is_empty() {
-            self.emit_late(&batch, late, out);
-        }
+        self.entry.emit_late(&batch, late, &self.panes.calls, out);
         for pass in 0..self.layout.passes() {
             let panes = assign::panes(&steps, &self.layout, pass);
             let (rows, panes, _) = assign::restrict(kept.clone(), panes, |pane| !self.is_late(pane));
@@ -396,16 +359,15 @@ impl Operator for SharedWindows {
                 self.add(&rows, &panes, out).await?;
             }
         }
-        if self.next_interval.is_none() {
-            self.set_interval();
+        if self.interval.waiting().is_none() {
+            self.interval.wait(self.now(), !self.is_empty());
         }
         Ok(())
     }
 
     async fn watermark(&mut self, watermark: i64, out: &mut Collector) -> Result<Progress, OperatorError> {
         if self.spec.clock == Clock::Event {
-            let multiple = |every: i64| watermark - watermark.rem_euclid(every);
-            let early = self.interval(Clock::Event).map(multiple).filter(|&passed| passed > self.clock);
+            let early = self.interval.passed_by_watermark(self.clock, watermark);
             let due = Due { ended: watermark.max(self.clock), early };
             if self.advance(due, out).await? == Progress::More {
                 return Ok(Progress::More);
@@ -416,11 +378,11 @@ impl Operator for SharedWindows {
     }
 
     async fn processing_time(&mut self, now: i64, out: &mut Collector) -> Result<Progress, OperatorError> {
-        let passed = self.next_interval.is_some_and(|at| at <= now);
+        let passed = self.interval.passed_by_clock(now);
         let ended = if self.spec.clock == Clock::Processing { self.clock.max(now - 1) } else { self.clock };
         let progress = self.advance(Due { ended, early: passed.then_some(i64::MAX) }, out).await?;
         if progress == Progress::Done && passed {
-            self.set_interval();
+            self.interval.wait(now, !self.is_empty());
         }
         Ok(progress)
     }
@@ -428,7 +390,7 @@ impl Operator for SharedWindows {
     fn next_wakeup(&self) -> Option<i64> {
         let clock = self.spec.clock == Clock::Processing;
         let end = if clock { self.next_window(self.clock).map(|window| window.end) } else { None };
-        self.next_interval.into_iter().chain(end).min()
+        self.interval.waiting().into_iter().chain(end).min()
     }
 
     async fn end_of_input(&mut self, _out: &mut Collector) -> Result<Progress, OperatorError> {
@@ -440,7 +402,7 @@ impl Operator for SharedWindows {
             }
         }
         self.panes.calls.calls().add(|m| &m.timers_dropped, dropped);
-        self.next_interval = None;
+        self.interval.stop();
         Ok(Progress::Done)
     }
 

@@ -130,4 +130,11 @@ impl WindowSpec {
         let key = key.iter().map(|k| k.field.clone());
         key.chain(bounds.start.iter().chain(&bounds.end).map(bound)).collect()
     }
+
+    /// Whether overlapping windows can be made of slices that they share: where accumulators can be merged and nothing
+    /// has to be kept for one window alone, as under a count trigger or where a window forgets its content.
+    pub(super) fn shares_slices(&self) -> bool {
+        let alone = matches!(self.trigger, Trigger::Count(_)) || self.purging;
+        matches!(self.function, WindowFunction::Aggregate { .. }) && !alone
+    }
 }

@@ -1,6 +1,7 @@
 //! Window operators driven by scripts: rows, watermarks and processing time in, everything that comes out as text.
 
 mod model;
+mod session;
 mod shared;
 mod support;
 

@@ -185,7 +185,8 @@ fn setups() -> impl Strategy<Value = Setup> {
     let tumbling = (1i64..20, -5i64..5).prop_map(|(size, offset)| WindowAssigner::Tumbling { size, offset });
     let sliding = (1i64..20, 1i64..20, -5i64..5);
     let sliding = sliding.prop_map(|(size, slide, offset)| WindowAssigner::Sliding { size, slide, offset });
-    let assigner = prop_oneof![tumbling, sliding];
+    let session = (1i64..20).prop_map(|gap| WindowAssigner::Session { gap });
+    let assigner = prop_oneof![tumbling, sliding, session];
     let lateness = prop_oneof![Just(0i64), 1i64..30];
     (assigner, lateness, any::<bool>(), 1usize..6).prop_map(|(assigner, lateness, contents, fired_rows)| {
         Setup { lateness, contents, fired_rows, trigger: Trigger::AtEnd, ..Setup::new(assigner) }

@@ -59,6 +59,10 @@ impl Setup {
         Self::new(WindowAssigner::Sliding { size, slide, offset: 0 })
     }
 
+    pub(super) fn session(gap: i64) -> Self {
+        Self::new(WindowAssigner::Session { gap })
+    }
+
     pub(super) fn global() -> Self {
         Self::new(WindowAssigner::Global)
     }
