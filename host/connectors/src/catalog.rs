@@ -29,6 +29,16 @@ impl Connectors {
         Self { results: SinkResults::default() }
     }
 
+    /// The connectors that can be sources.
+    pub fn source_names(&self) -> &'static [&'static str] {
+        &SOURCES
+    }
+
+    /// The connectors that can be sinks.
+    pub fn sink_names(&self) -> &'static [&'static str] {
+        &SINKS
+    }
+
     /// A source. `options` is a table of the connector's own options, without those that every source has;
     /// `schema` is what the job file says of its columns; relative paths start at `base`.
     pub fn source(

@@ -100,7 +100,11 @@ impl RecordDecoder for CsvDecoder {
         let text = self.decode_text(bytes, records).map_err(|reason| {
             let found = count_fields(bytes, self.options.delimiter, self.options.quote);
             if records == 1 && found != self.fields {
-                return format!("found {found} fields, expected {}", self.fields);
+                return format!(
+                    "found {found} field{}, expected {}",
+                    if found == 1 { "" } else { "s" },
+                    self.fields
+                );
             }
             reason
         })?;

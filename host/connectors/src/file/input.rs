@@ -10,6 +10,8 @@ use super::{compression, layout::Layout, options::Compression, record::RecordSca
 
 /// Bytes that are read at once and from which a batch forms.
 const CHUNK: usize = 1 << 20;
+/// Bytes of a broken record that are kept for its message.
+const SHOWN: usize = 1024;
 
 /// The records of one split.
 pub(crate) struct RecordInput {
@@ -24,7 +26,9 @@ pub(crate) struct RecordInput {
     start: usize,
     /// Line of that byte in its file.
     line: u64,
+    /// Nothing more can be read, perhaps for this reason.
     ended: bool,
+    failure: Option<std::io::Error>,
     records: Vec<Record>,
 }
 
@@ -69,6 +73,7 @@ impl RecordInput {
             start: 0,
             line: split.line,
             ended: false,
+            failure: None,
             records: Vec::new(),
         })
     }
@@ -76,36 +81,41 @@ impl RecordInput {
     /// Finds up to `limit` records; they stay in the buffer until [`RecordInput::consume`].
     pub(crate) fn next(&mut self, limit: usize) -> Result<Next, ConnectorError> {
         self.records.clear();
-        self.scanner.reset();
         if !self.ended && self.buffer.len() - self.start < CHUNK / 2 {
-            self.fill()?;
+            self.fill();
         }
-        let mut scanned = self.start;
-        let mut record_start = self.start;
         loop {
-            while self.records.len() < limit
-                && let Some(length) = self.scanner.next_end(&self.buffer[scanned..])
-            {
-                scanned += length;
-                self.push(record_start..scanned);
-                record_start = scanned;
-            }
+            let rest = self.find(limit);
             if !self.records.is_empty() {
-                // What is left in the buffer at the end of the file belongs to the next call.
+                // A record that is not complete is looked at again by the next call.
                 return Ok(Next::Records);
             }
-            self.skip(record_start);
+            self.skip(rest);
+            if self.too_long() {
+                return Ok(Next::Broken(self.skip_too_long()));
+            }
+            if let Some(error) = self.failure.take() {
+                return Err(self.failed(error));
+            }
             if self.ended {
                 return Ok(self.last_record());
             }
-            if self.buffer.len() - self.start > Limits::RECORD_BYTES {
-                return self.too_long().map(Next::Broken);
-            }
-            self.fill()?;
-            record_start = self.start;
-            scanned = self.start;
-            self.scanner.reset();
+            self.fill();
         }
+    }
+
+    /// Puts down the complete records at the start of the buffer, up to one that is too long; says where they end.
+    fn find(&mut self, limit: usize) -> usize {
+        self.scanner.reset();
+        let mut start = self.start;
+        while self.records.len() < limit
+            && let Some(length) = self.scanner.next_end(&self.buffer[start..])
+            && length <= Limits::RECORD_BYTES
+        {
+            self.push(start..start + length);
+            start += length;
+        }
+        start
     }
 
     /// The records that [`RecordInput::next`] found, in order.
@@ -147,18 +157,16 @@ impl RecordInput {
     }
 
     /// Drops a byte order mark at the start of a file.
-    pub(crate) fn skip_byte_order_mark(&mut self) -> Result<(), ConnectorError> {
-        self.fill()?;
+    pub(crate) fn skip_byte_order_mark(&mut self) {
+        self.fill();
         if self.buffer.starts_with(b"\xEF\xBB\xBF") {
             self.start = 3;
         }
-        Ok(())
     }
 
     fn push(&mut self, bytes: Range<usize>) {
         let text_behind_quote = self.scanner.take_text_behind_quote();
-        let blank = self.buffer[bytes.clone()].iter().all(|b| matches!(b, b'\n' | b'\r'));
-        if !blank {
+        if !self.scanner.is_blank(&self.buffer[bytes.clone()]) {
             self.records.push(Record { bytes, text_behind_quote });
         }
     }
@@ -188,48 +196,47 @@ impl RecordInput {
         Next::Records
     }
 
-    /// The current record exceeds the limit: its first line is given up, however long.
-    fn too_long(&mut self) -> Result<BrokenRecord, ConnectorError> {
-        let reason = if self.scanner.in_quotes() {
-            "a quote is opened here and not closed within the 64 MiB that a row may have"
-        } else {
-            "the row is longer than the 64 MiB that a row may have"
-        };
-        let broken = self.break_at_line(reason);
+    /// Whether the record at the start of the buffer is longer than a record may be.
+    fn too_long(&self) -> bool {
+        self.buffer.len() - self.start > Limits::RECORD_BYTES
+    }
+
+    /// Gives up the first line of such a record, however long it is.
+    fn skip_too_long(&mut self) -> BrokenRecord {
+        let broken = self.break_at_line("the row is longer than the 64 MiB that it may have");
         while self.start == self.buffer.len() && !self.buffer.ends_with(b"\n") && !self.ended {
-            self.fill()?;
+            self.fill();
             let line_end = memchr(b'\n', &self.buffer).map_or(self.buffer.len(), |at| at + 1);
             self.skip(line_end);
         }
-        Ok(broken)
+        broken
     }
 
     /// Gives up the line at which the current record starts: what follows may well be rows.
     fn break_at_line(&mut self, reason: &'static str) -> BrokenRecord {
         let rest = &self.buffer[self.start..];
         let line_end = memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
-        let broken = BrokenRecord { line: self.line, reason, text: rest[..line_end].to_vec() };
+        let text = rest[..line_end.min(SHOWN)].to_vec();
+        let broken = BrokenRecord { line: self.line, reason, text };
         self.skip(self.start + line_end);
         broken
     }
 
-    /// Reads on: to a chunk's length, or to twice of what is there if that is longer.
-    fn fill(&mut self) -> Result<(), ConnectorError> {
+    /// Reads on, as much again as there is: at least a chunk, at most what shows that a record is too long.
+    fn fill(&mut self) {
         self.buffer.drain(..self.start);
         self.offset += self.start as u64;
         self.start = 0;
-        if self.buffer.capacity() > 8 * CHUNK && self.buffer.len() < CHUNK {
+        let length = self.buffer.len();
+        if self.buffer.capacity() > 8 * CHUNK && length < CHUNK {
             self.buffer.shrink_to(CHUNK);
         }
-        let wanted = CHUNK.max(2 * self.buffer.len()) - self.buffer.len();
-        let read = self
-            .source
-            .by_ref()
-            .take(wanted as u64)
-            .read_to_end(&mut self.buffer)
-            .map_err(|e| self.failed(e))?;
-        self.ended = read < wanted;
-        Ok(())
+        let wanted = length.clamp(CHUNK, Limits::RECORD_BYTES + CHUNK - length);
+        match self.source.by_ref().take(wanted as u64).read_to_end(&mut self.buffer) {
+            Ok(read) => self.ended = read < wanted,
+            // What was read before is still good.
+            Err(error) => (self.failure, self.ended) = (Some(error), true),
+        }
     }
 
     fn failed(&self, error: std::io::Error) -> ConnectorError {

@@ -86,7 +86,7 @@ fn decode(decoder: &mut Decoder, bytes: &[u8], records: usize) -> Result<Vec<Arr
 
 /// What is wrong with a line, by a parser that says where.
 fn explain(line: &[u8], reason: String) -> String {
-    match serde_json::from_slice::<serde_json::Value>(line) {
+    match serde_json::from_slice::<serde_json::Value>(line.trim_ascii_end()) {
         Err(error) => {
             let (at, message) = (error.column(), error.to_string());
             let what = message.split(" at line").next().unwrap_or_default();

@@ -46,7 +46,7 @@ impl Layout {
     /// Opens a text file at its start and reads its header, if it has one.
     pub(crate) fn open_at_start(&self, path: &Path) -> Result<Opening, ConnectorError> {
         let mut input = RecordInput::open(self, &FileSplit::whole(path))?;
-        input.skip_byte_order_mark()?;
+        input.skip_byte_order_mark();
         let decoder: Box<dyn RecordDecoder> = match &self.format {
             Format::Csv(options) if options.header => {
                 let header = read_header(&mut input, path)?;

@@ -39,6 +39,14 @@ impl RecordScanner {
         }
     }
 
+    /// Whether a record has nothing in it. Spaces are a field of CSV.
+    pub(crate) fn is_blank(&self, record: &[u8]) -> bool {
+        match self {
+            RecordScanner::Lines => record.iter().all(u8::is_ascii_whitespace),
+            RecordScanner::Csv(_) => record.iter().all(|b| matches!(b, b'\n' | b'\r')),
+        }
+    }
+
     /// Whether the current record is within quotes.
     pub(crate) fn in_quotes(&self) -> bool {
         matches!(self, RecordScanner::Csv(csv) if csv.state == State::Quoted)

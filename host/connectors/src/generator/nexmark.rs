@@ -162,8 +162,19 @@ impl Generate for Events {
 
 /// Which fifty events one is in, and where in them; without a division for each event.
 struct Position {
-    epoch: u64,
     offset: u64,
+    epoch: Epoch,
+}
+
+/// What the events of fifty in a row have in common: who and what is there to choose from.
+struct Epoch {
+    number: u64,
+    hot_person: u64,
+    first_person: u64,
+    persons: u64,
+    hot_auction: u64,
+    first_auction: u64,
+    auctions: u64,
 }
 
 /// Events from one person to the next.
@@ -171,41 +182,59 @@ const EPOCH: u64 = 50;
 /// The number of the first person and of the first auction.
 const FIRST: u64 = 1000;
 
+impl Epoch {
+    /// One of the last thousand persons or of the last hundred auctions; every hundredth of either is hot for a time.
+    fn new(number: u64) -> Self {
+        let last = number * 3 + 2;
+        let (persons, auctions) = ((number + 1).min(1000), (last + 1).min(100));
+        Self {
+            number,
+            hot_person: FIRST + number / 100 * 100,
+            first_person: FIRST + number + 1 - persons,
+            persons,
+            hot_auction: FIRST + last / 100 * 100,
+            first_auction: FIRST + last + 1 - auctions,
+            auctions,
+        }
+    }
+}
+
 impl Position {
     fn of(event: u64) -> Self {
-        Self { epoch: event / EPOCH, offset: event % EPOCH }
+        Self { offset: event % EPOCH, epoch: Epoch::new(event / EPOCH) }
     }
 
     #[inline]
     fn advance(&mut self, stride: u64) {
         self.offset += stride;
-        while self.offset >= EPOCH {
-            self.offset -= EPOCH;
-            self.epoch += 1;
+        if self.offset >= EPOCH {
+            self.epoch = Epoch::new(self.epoch.number + self.offset / EPOCH);
+            self.offset %= EPOCH;
         }
     }
 
-    /// The person whose turn it is among sellers or bidders: three of four times the hot one, else one of the last
-    /// thousand.
+    /// The person whose turn it is among sellers or bidders: three of four times the hot one. Both are computed, as
+    /// no processor guesses which it is.
     #[inline]
     fn person(&self, r: u64, hot: u64, random: u64) -> i64 {
-        let known = (self.epoch + 1).min(1000);
-        let id = if (r >> 9) & 3 != 0 {
-            self.epoch / 100 * 100 + hot
-        } else {
-            self.epoch + 1 - known + below(random, known)
-        };
-        (FIRST + id) as i64
+        let (hot, other) =
+            (self.epoch.hot_person + hot, self.epoch.first_person + below(random, self.epoch.persons));
+        select((r >> 9) & 3 != 0, hot, other) as i64
     }
 
-    /// The auction that gets a bid: every second time the hot one, else one of the last hundred.
+    /// The auction that gets a bid: every second time the hot one.
     #[inline]
     fn auction(&self, r: u64, random: u64) -> i64 {
-        let last = self.epoch * 3 + 2;
-        let known = (last + 1).min(100);
-        let id = if (r >> 8) & 1 == 0 { last / 100 * 100 } else { last + 1 - known + below(random, known) };
-        (FIRST + id) as i64
+        let other = self.epoch.first_auction + below(random, self.epoch.auctions);
+        select((r >> 8) & 1 == 0, self.epoch.hot_auction, other) as i64
     }
+}
+
+/// One of two without a branch.
+#[inline]
+fn select(first: bool, a: u64, b: u64) -> u64 {
+    let mask = u64::from(first).wrapping_neg();
+    (a & mask) | (b & !mask)
 }
 
 /// Which of 256 texts.
@@ -279,7 +308,7 @@ struct Auctions {
 
 impl Auctions {
     fn push(&mut self, position: &Position, r: u64, ts: i64, pools: &Pools) {
-        self.id.push((FIRST + position.epoch * 3 + position.offset - 1) as i64);
+        self.id.push((FIRST + position.epoch.number * 3 + position.offset - 1) as i64);
         self.initial_bid.push(price(r, pools));
         self.text.push(pick(r));
         self.ts.push(ts);
@@ -318,7 +347,7 @@ struct Persons {
 
 impl Persons {
     fn push(&mut self, position: &Position, r: u64, ts: i64) {
-        self.id.push((FIRST + position.epoch) as i64);
+        self.id.push((FIRST + position.epoch.number) as i64);
         self.text.push(pick(r));
         self.state.push(below(r, 6) as u32);
         self.ts.push(ts);

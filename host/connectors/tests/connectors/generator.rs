@@ -99,7 +99,8 @@ fn first_records_of_each_kind() {
         {"key":88331,"ts":1699999999197,"value":31517}
         {"key":56656,"ts":1699999999638,"value":35074}
         {"key":59118,"ts":1699999999661,"value":7319}
-    "#]].assert_eq(&first("bench-window"));
+    "#]]
+    .assert_eq(&first("bench-window"));
     expect![[r#"
         {"auction":1000,"bidder":1001,"price":667,"channel":"Google","url":"hfzpvbybxwqfcegqwmtkrvzliepspo","ts":"2023-11-14T22:13:20Z","extra":"cwkfifhwmvcwtfgoxdlnvkzxxjeuin"}
         {"auction":1002,"bidder":1001,"price":2116,"channel":"Google","url":"bgubmkclwczjvipvevpbblafasaect","ts":"2023-11-14T22:13:20Z","extra":"fwcfmjitjwactfhktnnhdzekscwnbv"}
@@ -142,7 +143,8 @@ fn fields_have_their_distributions() {
         {"id":8,"n":3,"z":44,"h":0,"c":"a","s":"wrx","t":"2024-01-01T00:00:00.001Z"}
         {"id":6,"n":2,"x":0.9552497063993235,"z":30,"h":1,"c":"a","s":"s","t":"2023-12-31T23:59:59.999Z"}
         {"id":4,"n":3,"z":50,"h":1,"c":"a","s":"h","t":"2024-01-01T00:00:00.003Z"}
-    "#]].assert_eq(&(found.rows()[..4].join("\n") + "\n"));
+    "#]]
+    .assert_eq(&(found.rows()[..4].join("\n") + "\n"));
     let rows: Vec<Value> = found.rows().iter().map(|row| serde_json::from_str(row).expect("JSON")).collect();
     let share = |test: &dyn Fn(&Value) -> bool| {
         rows.iter().filter(|row| test(row)).count() as f64 / rows.len() as f64
