@@ -18,10 +18,13 @@ mod map_state;
 mod memory_accumulators;
 mod memory_backend;
 mod memory_contents;
+mod memory_sessions;
 mod namespaces;
 mod operator_state;
 mod prefetch;
 mod row_codec;
+mod session_state;
+mod sessions;
 mod shape;
 mod timer_wheel;
 mod timers;
@@ -36,8 +39,10 @@ pub use key_table::KeyTable;
 pub use memory_accumulators::MemoryAccumulators;
 pub use memory_backend::MemoryBackend;
 pub use memory_contents::MemoryContents;
+pub use memory_sessions::{MemorySessionAccumulators, MemorySessionContents};
 pub use operator_state::OperatorState;
 pub use row_codec::ROW_FORMAT;
+pub use session_state::{SessionAccumulators, SessionContents, SessionSlice, SessionState};
 pub use window_state::{
     AccumulatorSlice, CallWindow, ContentSlice, Cursor, MergeStep, WindowAccumulators, WindowContents,
     WindowState,

@@ -67,6 +67,10 @@ impl SlotStore for ListStore {
         }
     }
 
+    fn is_present(&self, slot: u32) -> bool {
+        self.rows(slot) > 0
+    }
+
     fn remove(&mut self, slot: u32) {
         self.lists[slot as usize] = List::default();
     }

@@ -163,6 +163,10 @@ impl SlotStore for CellStore {
         CellStore::grow(self, slots);
     }
 
+    fn is_present(&self, slot: u32) -> bool {
+        CellStore::is_present(self, slot)
+    }
+
     fn remove(&mut self, slot: u32) {
         CellStore::remove(self, slot);
     }

@@ -14,6 +14,9 @@ pub(crate) trait SlotStore: Send + Sized {
     /// Makes room for slots below `slots`.
     fn grow(&mut self, slots: usize);
 
+    /// Whether a slot has anything.
+    fn is_present(&self, slot: u32) -> bool;
+
     /// Forgets what a slot has.
     fn remove(&mut self, slot: u32);
 }
