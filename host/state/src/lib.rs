@@ -7,6 +7,8 @@ mod backend;
 mod bits;
 mod cell_store;
 mod column_store;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod context;
 mod error;
 mod grouping;

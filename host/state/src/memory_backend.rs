@@ -323,3 +323,35 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use millstream_types::hash_key;
+
+    use super::*;
+    use crate::conformance;
+
+    #[test]
+    fn conforms() {
+        conformance::run(|states| Box::new(MemoryBackend::new(states)));
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_dead_keys() {
+        let mut backend = MemoryBackend::new(&conformance::states());
+        for round in 0..1000u32 {
+            let mut keys = EncodedKeys::new();
+            (0..50u32).for_each(|i| {
+                let key = [round.to_be_bytes(), i.to_be_bytes()].concat();
+                keys.push(&key, hash_key(&key));
+            });
+            backend.begin(&keys).expect("in memory");
+            let positions: Vec<u32> = (0..50).collect();
+            backend.set_timers(Clock::Event, &positions, &[0; 50]).expect("in memory");
+            backend.commit().expect("in memory");
+            assert_eq!(backend.begin_timers(Clock::Event, 0, 100), Ok(50));
+            backend.commit().expect("in memory");
+        }
+        assert_eq!((backend.keys.len(), backend.keys.slots()), (0, 50));
+    }
+}

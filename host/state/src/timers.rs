@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_round_has_the_earliest_timer_of_each_key() {
         let mut timers = timers();
-        [(1, 50), (0, 30), (1, 10), (0, 30), (2, 99)].map(|(slot, time)| timers.set(slot, time));
+        [(1, 50), (0, 30), (1, 10), (0, 30), (2, 99)].iter().for_each(|&(slot, time)| timers.set(slot, time));
         assert_eq!((timers.pending(), timers.next_time()), (4, Some(10)));
         assert_eq!(due(&mut timers, 60, 100), [(10, 1), (30, 0)]);
         assert_eq!(due(&mut timers, 60, 100), [(50, 1)]);
