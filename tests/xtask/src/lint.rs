@@ -21,20 +21,25 @@ pub(crate) fn run(workspace: &Workspace, printer: &Printer) -> Result<()> {
         printer.progress(format_args!("in {}", directory.display()));
         workspace::run(workspace.cargo(directory).args(CLIPPY), printer)?;
     }
-    check_dependencies(workspace, printer)
+    check_dependencies(workspace, &workspaces, printer)
 }
 
-/// Crates that may be used in one place only stand in `deny.toml`.
-fn check_dependencies(workspace: &Workspace, printer: &Printer) -> Result<()> {
+/// What dependencies are held to stands in `deny.toml`.
+fn check_dependencies(workspace: &Workspace, workspaces: &[PathBuf], printer: &Printer) -> Result<()> {
     if !workspace.root.join("deny.toml").is_file() {
         return Ok(());
     }
     if !is_on_path("cargo-deny") && !workspace.ci {
-        printer.progress("left out: cargo deny check bans; run `cargo install cargo-deny --locked`");
+        printer.progress("left out: cargo deny check; run `cargo install cargo-deny --locked`");
         return Ok(());
     }
-    workspace::run(workspace.cargo(&workspace.root).args(["deny", "check", "bans"]), printer)
+    for directory in workspaces {
+        printer.progress(format_args!("in {}", directory.display()));
+        workspace::run(workspace.cargo(directory).args(DENY), printer)?;
+    }
+    Ok(())
 }
 
 const FOLDERS: [&str; 3] = ["guest-sdk", "examples", "tests/guests"];
 const CLIPPY: [&str; 6] = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+const DENY: [&str; 7] = ["deny", "check", "--allow", "unused-wrapper", "bans", "licenses", "sources"];
