@@ -29,6 +29,8 @@ pub(crate) enum Value {
     Date(String),
     Array(Vec<Node>),
     Table(Table),
+    /// Something that cannot be read, which has been reported.
+    Broken,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +76,7 @@ impl Value {
             Value::Date(_) => "a date",
             Value::Array(_) => "an array",
             Value::Table(_) => "a table",
+            Value::Broken => "something unreadable",
         }
     }
 
@@ -87,6 +90,7 @@ impl Value {
             Value::Date(text) => Json::from(text.as_str()),
             Value::Array(nodes) => nodes.iter().map(|n| n.value.to_json()).collect(),
             Value::Table(table) => Json::Object(table.to_options()),
+            Value::Broken => Json::Null,
         }
     }
 }

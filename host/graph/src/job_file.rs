@@ -179,6 +179,18 @@ impl JobFile {
         &self.settings
     }
 
+    /// Puts another parallelism in the place of the one in `[job]`; nodes with one of their own keep it.
+    pub fn set_parallelism(&mut self, parallelism: u32) {
+        let max = u32::from(self.settings.max_parallelism.groups());
+        if parallelism == 0 || parallelism > max {
+            let message = format!(
+                "parallelism {parallelism} cannot be: expected 1 to the job's max-parallelism, {max}"
+            );
+            self.problems.push(Problem::error(message));
+        }
+        self.settings.parallelism = parallelism;
+    }
+
     /// The text it was read from.
     pub fn source(&self) -> &SourceText {
         &self.source

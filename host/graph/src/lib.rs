@@ -7,6 +7,7 @@
 mod build;
 mod catalog;
 mod dead_letter;
+mod describe;
 mod document;
 mod execution_graph;
 pub mod job_file;
@@ -22,6 +23,10 @@ mod units;
 
 pub use catalog::{ConnectorCatalog, ConnectorProblem, ModuleResolver, Options};
 pub use dead_letter::dead_letter_schema;
+pub use describe::{
+    ColumnDescription, ExchangeDescription, NodeDescription, OutputDescription, PlanDescription,
+    ReadDescription, TaskDescription, TimeDescription, WindowDescription,
+};
 pub use execution_graph::{Channel, ChannelIndex, ExecutionGraph, Subtask};
 pub use job_file::{JobFile, JobFormat};
 pub use job_graph::{ChainInput, ChainedNode, EdgeIndex, JobEdge, JobGraph, JobVertex, VertexIndex};

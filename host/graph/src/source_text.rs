@@ -48,7 +48,7 @@ impl fmt::Debug for SourceText {
     }
 }
 
-/// The same as `str` does, with the name that miette shows above the lines.
+/// Always whole lines, under the name of the file.
 impl SourceCode for SourceText {
     fn read_span<'a>(
         &'a self,
@@ -56,20 +56,38 @@ impl SourceCode for SourceText {
         lines_before: usize,
         lines_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let lines = self.text.read_span(span, lines_before, lines_after)?;
+        let text = self.text();
+        if span.offset() + span.len() > text.len() {
+            return Err(MietteError::OutOfBounds);
+        }
+        let start = text.floor_char_boundary(span.offset());
+        let end = text.ceil_char_boundary(span.offset() + span.len());
+        let lines = line_start(text, start, lines_before)..line_end(text, end, lines_after);
+        let (line, column) = self.line_and_column(start);
+        let first_line = line - 1 - text[lines.start..start].matches('\n').count();
         Ok(Box::new(MietteSpanContents::new_named(
             self.path.display().to_string(),
-            lines.data(),
-            *lines.span(),
-            lines.line(),
-            lines.column(),
-            lines.line_count(),
+            &text.as_bytes()[lines.clone()],
+            (lines.start, lines.len()).into(),
+            first_line,
+            column - 1,
+            text[lines].lines().count(),
         )))
     }
 }
 
+fn line_start(text: &str, at: usize, before: usize) -> usize {
+    text[..at].rmatch_indices('\n').nth(before).map_or(0, |(newline, _)| newline + 1)
+}
+
+fn line_end(text: &str, at: usize, after: usize) -> usize {
+    text[at..].match_indices('\n').nth(after).map_or(text.len(), |(newline, _)| at + newline)
+}
+
 #[cfg(test)]
 mod tests {
+    use miette::SourceCode;
+
     use super::SourceText;
 
     #[test]
@@ -79,5 +97,20 @@ mod tests {
         assert_eq!(source.line_and_column(4), (2, 2), "a column is a character");
         assert_eq!(source.line_and_column(5), (2, 3));
         assert_eq!(source.line_and_column(99), (3, 1), "past the end is the end");
+    }
+
+    #[test]
+    fn a_span_is_shown_in_its_lines() {
+        let source = SourceText::new("job.toml", "one\ntwo 2\nthree\n");
+        let read = |span: (usize, usize), context| {
+            let contents = source.read_span(&span.into(), context, context).expect("within");
+            let text = String::from_utf8_lossy(contents.data()).into_owned();
+            (text, contents.line(), contents.column(), contents.line_count())
+        };
+        assert_eq!(read((8, 1), 0), ("two 2".to_owned(), 1, 4, 1));
+        assert_eq!(read((8, 1), 1), ("one\ntwo 2\nthree".to_owned(), 0, 4, 3));
+        assert_eq!(read((2, 4), 0), ("one\ntwo 2".to_owned(), 0, 2, 2));
+        assert_eq!(read((16, 0), 0), (String::new(), 3, 0, 0), "behind the last line");
+        assert!(source.read_span(&(16, 1).into(), 0, 0).is_err());
     }
 }

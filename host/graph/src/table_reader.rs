@@ -45,6 +45,7 @@ impl<'a> TableReader<'a> {
     ) -> Option<Self> {
         match &entry.node.value {
             Value::Table(table) => Some(Self::new(name, &entry.key_span, table, problems)),
+            Value::Broken => None,
             other => {
                 let message = format!("{} has to be a table, found {}", name.into(), other.kind());
                 problems.push(Problem::error(message).at(&entry.node.span, "here"));
@@ -55,7 +56,9 @@ impl<'a> TableReader<'a> {
 
     /// What stands at a key, whatever it is.
     pub(crate) fn entry(&mut self, key: &'static str) -> Option<&'a Entry> {
-        self.known.push(key);
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
         self.table.entry(key)
     }
 
@@ -190,6 +193,9 @@ impl<'a> TableReader<'a> {
 
     /// Reports that a key's value is of the wrong type.
     pub(crate) fn wrong_type(&self, key: &str, node: &Node, expected: &str) {
+        if node.value == Value::Broken {
+            return;
+        }
         let message = format!("`{key}` of {} has to be {expected}, found {}", self.name, node.value.kind());
         self.problems.push(Problem::error(message).at(&node.span, format!("this is {}", node.value.kind())));
     }

@@ -70,19 +70,19 @@ fn edge(from: (NodeIndex, usize), to: (NodeIndex, usize), partitioning: Partitio
 fn node(drafts: &Drafts<'_>, index: usize, draft: &Draft) -> Option<(LogicalNode, Vec<Option<usize>>)> {
     let table = drafts.node(index);
     let (outputs, ports) = outputs(drafts, index, draft.ports.as_ref()?)?;
+    let body = draft.body.clone()?;
+    // The node that makes its watermarks belongs to it, so it shares its chain in any case.
+    let makes_times = draft.time_column.is_some() && !matches!(body, NodeBody::Watermark(_));
     let node = LogicalNode {
         id: OperatorId::new(&table.identity().value),
         name: table.name.value.clone(),
         parallelism: draft.parallelism,
-        chaining: Chaining {
-            with_input: table.chain,
-            with_output: table.chain || draft.time_column.is_some(),
-        },
+        chaining: Chaining { with_input: table.chain, with_output: table.chain || makes_times },
         inputs: draft.inputs.clone(),
         outputs,
         on_error: table.on_error().map_or(RowPolicy::Fail, |p| p.value),
         on_trap: draft.on_trap,
-        body: draft.body.clone()?,
+        body,
     };
     Some((node, ports))
 }
@@ -109,6 +109,9 @@ fn outputs(
 /// The node that makes watermarks behind an operator with `time`.
 fn watermark(drafts: &Drafts<'_>, index: usize, draft: &Draft, node: &LogicalNode) -> Option<LogicalNode> {
     let NodeTableBody::Operator(operator) = &drafts.node(index).body else { return None };
+    if matches!(node.body, NodeBody::Watermark(_)) {
+        return None;
+    }
     let TimeTable { out_of_orderness, idle, .. } = operator.time.as_ref()?;
     let spec = TimeSpec { column: draft.time_column?, out_of_orderness: *out_of_orderness, idle: *idle };
     let schema = node.outputs.first()?.schema.clone();

@@ -99,7 +99,7 @@ fn missing(
     streams: &str,
 ) {
     let message =
-        format!("`{}` reads the column `{}`, which {streams} has not", function.name, column.to_field());
+        format!("`{}` reads the column `{}`, which is not in {streams}", function.name, column.to_field());
     let message =
         if name == column.name { message } else { format!("there is no column `{name}` in {streams}") };
     let names = || schema.fields().iter().map(|f| f.name.as_str());

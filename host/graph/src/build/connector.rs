@@ -33,6 +33,9 @@ pub(super) fn report(
     let node = drafts.node(index);
     for ConnectorProblem { key, message, help } in problems {
         let entry = key.as_ref().and_then(|key| options.table.entry_at(key));
+        if entry.is_some_and(|e| e.node.value == Value::Broken) {
+            continue;
+        }
         let span = match entry {
             Some(entry) if !matches!(entry.node.value, Value::Table(_)) => {
                 entry.key_span.start..entry.node.span.end

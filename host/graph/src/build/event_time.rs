@@ -44,7 +44,7 @@ pub(super) fn column(
 pub(super) fn check_window(drafts: &Drafts<'_>, spec: &WindowSpec, span: &Span, timeless: Option<usize>) {
     let Some(source) = timeless.filter(|_| needs_event_time(spec)) else { return };
     let source = &drafts.node(source).name;
-    let message = format!("windows by event time need it, and the source `{}` has no `time`", source.value);
+    let message = format!("the windows are by event time, and the source `{}` has no `time`", source.value);
     let problem = Problem::error(message).at(span, "by event time").at(&source.span, "without `time`");
     let help = "add time = { column = \"...\", out-of-orderness = \"...\" } there, \
                 or set `clock = \"processing\"` here";

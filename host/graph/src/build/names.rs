@@ -8,7 +8,7 @@ pub(super) fn check(file: &JobFile) {
     let kinds: HashMap<_, _> = file.nodes.iter().map(|n| (&n.name.span, n.kind())).collect();
     unique(file, file.nodes.iter().map(|n| &n.name), |first, again| {
         let (first, again) = (kinds[&first.span], kinds[&again.span]);
-        format!("a {first} has this name, so no {again} can")
+        format!("the {first} has this name, so the {again} needs another")
     });
     unique(file, file.nodes.iter().filter(|n| n.id.is_some()).map(|n| n.identity()), |_, _| {
         "state is kept under the id, so each operator needs its own".to_owned()

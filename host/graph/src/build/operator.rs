@@ -7,8 +7,8 @@ use millstream_types::{Clock, Function, FunctionKind};
 use super::{Draft, Drafts, columns, draft::PortDraft, event_time, input, key, modules, outputs, parameters};
 use crate::{
     FunctionLimits, FunctionNode, InputPort, KeyPlan, LogicalModule, NodeBody, OutputPlan, RowPolicy,
-    TrapPolicy,
-    job_file::{OperatorTable, Work},
+    TimeSpec, TrapPolicy,
+    job_file::{OperatorTable, TimeTable, Work},
     nearest::suggestion,
     problem::Problem,
     source_text::Span,
@@ -60,8 +60,7 @@ fn builtin(drafts: &Drafts<'_>, index: usize, table: &OperatorTable, work: &Work
     draft.key =
         table.key.as_ref().zip(schema.as_ref()).and_then(|(k, s)| key::positions(drafts, k, s, &streams));
     draft.ports = Some(vec![PortDraft::data("output", schema)]);
-    // A watermark operator is a union with `time`.
-    draft.body = Some(NodeBody::Union);
+    draft.body = matches!(work, Work::Union).then_some(NodeBody::Union);
     draft
 }
 
@@ -69,12 +68,17 @@ fn work_name(work: &Work) -> &'static str {
     if matches!(work, Work::Union) { "union" } else { "watermark" }
 }
 
-/// The time column of what the operator makes.
+/// The time column of what the operator makes; for a watermark operator that is all it does.
 fn time(drafts: &Drafts<'_>, table: &OperatorTable, draft: &mut Draft) {
-    let Some(column) = table.time.as_ref().and_then(|t| t.column.as_ref()) else { return };
+    let Some(time) = &table.time else { return };
+    let Some(column) = &time.column else { return };
     let main = draft.ports.as_ref().and_then(|ports| ports.first()?.schema.as_ref());
     let Some(schema) = main else { return };
     draft.time_column = event_time::column(drafts, column, schema, " of the operator's output");
+    if let (Some(Work::Watermark), Some(column)) = (&table.work, draft.time_column) {
+        let TimeTable { out_of_orderness, idle, .. } = *time;
+        draft.body = Some(NodeBody::Watermark(TimeSpec { column, out_of_orderness, idle }));
+    }
 }
 
 /// That an operator has the one input that it needs, under the right name if it has one.

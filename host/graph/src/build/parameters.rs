@@ -7,7 +7,7 @@ use millstream_types::Function;
 use super::Drafts;
 use crate::{
     job_file::{OperatorTable, expected},
-    nearest::suggestion,
+    nearest::{nearest, suggestion},
     problem::Problem,
     source_text::Span,
 };
@@ -20,12 +20,19 @@ pub(super) fn resolve(
     span: &Span,
 ) -> Option<BTreeMap<String, String>> {
     let mut good = true;
+    let mut meant = Vec::new();
     let mut values = BTreeMap::new();
     for (name, value) in &table.parameters {
         let Some(declared) = function.parameters.iter().find(|p| p.name == name.value) else {
             let message = format!("`{}` has no parameter `{}`", function.name, name.value);
-            let help = suggestion(&name.value, "it has", function.parameters.iter().map(|p| p.name.as_str()));
+            let names = || function.parameters.iter().map(|p| p.name.as_str());
+            meant.extend(nearest(&name.value, names()));
+            let help = suggestion(&name.value, "it has", names());
             drafts.problems().push(Problem::error(message).at(&name.span, "not known").maybe_help(help));
+            good = false;
+            continue;
+        };
+        let Some(value) = value else {
             good = false;
             continue;
         };
@@ -44,7 +51,8 @@ pub(super) fn resolve(
         values.insert(name.value.clone(), text);
     }
     for parameter in &function.parameters {
-        if table.parameters.iter().any(|(name, _)| name.value == parameter.name) {
+        let given = table.parameters.iter().any(|(name, _)| name.value == parameter.name);
+        if given || meant.contains(&parameter.name.as_str()) {
             continue;
         }
         let Some(default) = &parameter.default else {

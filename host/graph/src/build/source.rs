@@ -56,7 +56,11 @@ fn outputs(
 ) -> Option<Vec<(String, Schema)>> {
     let name = source.connector.as_ref()?;
     connector::known(drafts, "source", name, &connectors.sources())?;
+    let schema = schema.filter(|_| !source.schema_broken);
     let outputs = connectors.source_outputs(&name.value, &source.options.values, schema);
+    if source.schema_broken {
+        return None;
+    }
     outputs.map_err(|problems| connector::report(drafts, index, &source.options, &name.span, problems)).ok()
 }
 

@@ -1,6 +1,6 @@
 //! JSON text to the tree. `serde_json` checks the text; a walk over what is known to be valid then finds the places.
 
-use super::{Entry, Node, Table, Value, toml::text_with_variables};
+use super::{Entry, Node, Table, Value, toml::string};
 use crate::{
     problem::{Problem, Problems},
     source_text::Span,
@@ -46,7 +46,7 @@ impl Walk<'_> {
             b'[' => Value::Array(self.array()),
             b'"' => {
                 let (text, span) = self.string();
-                Value::String(text_with_variables(&text, self.variables, &span, self.problems))
+                string(&text, self.variables, &span, self.problems)
             }
             _ => self.scalar(),
         };
@@ -112,7 +112,7 @@ impl Walk<'_> {
             "null" => {
                 self.problems
                     .push(Problem::error("null means nothing in a job: leave the key out").at(&span, "here"));
-                Value::Boolean(false)
+                Value::Broken
             }
             number => match number.parse() {
                 Ok(integer) => Value::Integer(integer),

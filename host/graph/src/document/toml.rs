@@ -46,23 +46,15 @@ impl Reader<'_> {
     fn node(&self, node: &TomlSpanned<DeValue<'_>>) -> Node {
         let span = node.span();
         let value = match node.get_ref() {
-            DeValue::String(text) => {
-                Value::String(text_with_variables(text, self.variables, &span, self.problems))
-            }
-            DeValue::Integer(number) => {
-                let parsed = i64::from_str_radix(number.as_str(), number.radix());
-                Value::Integer(
-                    parsed.unwrap_or_else(|_| self.refuse(&span, "the number is larger than 64 bits hold")),
-                )
-            }
-            DeValue::Float(number) => {
-                let parsed: f64 = number.as_str().parse().unwrap_or(f64::NAN);
-                Value::Float(if parsed.is_finite() {
-                    parsed
-                } else {
-                    self.refuse(&span, "the number is not finite")
-                })
-            }
+            DeValue::String(text) => string(text, self.variables, &span, self.problems),
+            DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => Value::Integer(number),
+                Err(_) => self.refuse(&span, "the number is larger than 64 bits hold"),
+            },
+            DeValue::Float(number) => match number.as_str().parse::<f64>() {
+                Ok(number) if number.is_finite() => Value::Float(number),
+                _ => self.refuse(&span, "the number is not finite"),
+            },
             DeValue::Boolean(boolean) => Value::Boolean(*boolean),
             DeValue::Datetime(date) => Value::Date(date.to_string()),
             DeValue::Array(nodes) => Value::Array(nodes.iter().map(|n| self.node(n)).collect()),
@@ -71,23 +63,25 @@ impl Reader<'_> {
         Node { value, span }
     }
 
-    fn refuse<T: Default>(&self, span: &Span, message: &str) -> T {
+    fn refuse(&self, span: &Span, message: &str) -> Value {
         self.problems.push(Problem::error(message).at(span, "here"));
-        T::default()
+        Value::Broken
     }
 }
 
 /// A string of a document with its variables replaced.
-pub(super) fn text_with_variables(
+pub(super) fn string(
     text: &str,
     variables: &dyn Fn(&str) -> Option<String>,
     span: &Span,
     problems: &Problems,
-) -> Text {
-    let replaced = substitute(text, variables).unwrap_or_else(|error| {
-        problems.push(Problem::error(error.to_string()).at(span, "here").help(error.help()));
-        None
-    });
-    let substituted = replaced.is_some();
-    Text { text: replaced.unwrap_or_else(|| text.to_owned()), substituted }
+) -> Value {
+    match substitute(text, variables) {
+        Ok(None) => Value::String(Text { text: text.to_owned(), substituted: false }),
+        Ok(Some(text)) => Value::String(Text { text, substituted: true }),
+        Err(error) => {
+            problems.push(Problem::error(error.to_string()).at(span, "here").help(error.help()));
+            Value::Broken
+        }
+    }
 }

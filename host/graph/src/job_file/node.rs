@@ -32,6 +32,8 @@ pub(crate) struct SourceTable {
     pub(crate) options: ConnectorOptions,
     /// None if there is none.
     pub(crate) schema: Option<Vec<Field>>,
+    /// Whether a column of the schema could not be read, so that its columns are not known.
+    pub(crate) schema_broken: bool,
     pub(crate) time: Option<TimeTable>,
     pub(crate) on_error: Spanned<RowPolicy>,
 }
@@ -101,11 +103,14 @@ pub(crate) fn read_source(name: String, entry: &Entry, problems: &Problems) -> O
     let mut table = TableReader::of_entry(format!("[source.{name}]"), entry, problems)?;
     let connector = connector(&mut table);
     let schema = schema(&mut table);
+    let columns = schema.as_ref().map_or(0, Vec::len);
+    let schema_broken = table.free_table("schema").is_some_and(|entries| entries.len() != columns);
     let time = time::read(&mut table);
     let on_error = on_error(&mut table);
     let common = common(name, entry, &mut table);
     let options = ConnectorOptions::new(table);
-    let body = NodeTableBody::Source(SourceTable { connector, options, schema, time, on_error });
+    let body =
+        NodeTableBody::Source(SourceTable { connector, options, schema, schema_broken, time, on_error });
     Some(common.with(body))
 }
 

@@ -24,7 +24,8 @@ pub(crate) struct OperatorTable {
     pub(crate) window: Option<WindowTable>,
     /// Whether there is a `window`, readable or not.
     pub(crate) has_window: bool,
-    pub(crate) parameters: Vec<(Spanned<String>, Spanned<Scalar>)>,
+    /// A value that could not be read is none.
+    pub(crate) parameters: Vec<(Spanned<String>, Option<Spanned<Scalar>>)>,
     pub(crate) partition: Option<Spanned<PartitionName>>,
     pub(crate) time: Option<TimeTable>,
     pub(crate) on_error: Spanned<RowPolicy>,

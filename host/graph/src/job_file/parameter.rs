@@ -59,9 +59,10 @@ pub(crate) fn expected(data_type: DataType) -> &'static str {
     }
 }
 
-pub(crate) fn read(table: &mut TableReader<'_>) -> Vec<(Spanned<String>, Spanned<Scalar>)> {
+/// The values by name; a value that could not be read is none.
+pub(crate) fn read(table: &mut TableReader<'_>) -> Vec<(Spanned<String>, Option<Spanned<Scalar>>)> {
     let entries = table.free_table("parameters").unwrap_or_default();
-    let parameter = |entry: &crate::document::Entry| {
+    let value = |entry: &crate::document::Entry| {
         let scalar = match &entry.node.value {
             Value::String(Text { text, substituted }) => {
                 Scalar::Text { text: text.clone(), substituted: *substituted }
@@ -70,14 +71,15 @@ pub(crate) fn read(table: &mut TableReader<'_>) -> Vec<(Spanned<String>, Spanned
             Value::Float(n) => Scalar::Float(*n),
             Value::Boolean(b) => Scalar::Boolean(*b),
             Value::Date(text) => Scalar::Text { text: text.clone(), substituted: false },
-            Value::Array(_) | Value::Table(_) => {
+            Value::Array(_) | Value::Table(_) | Value::Broken => {
                 table.wrong_type(&entry.key, &entry.node, "a string, a number, true or false");
                 return None;
             }
         };
-        Some((Spanned::new(entry.key.clone(), &entry.key_span), Spanned::new(scalar, &entry.node.span)))
+        Some(Spanned::new(scalar, &entry.node.span))
     };
-    entries.iter().filter_map(parameter).collect()
+    let named = |e: &crate::document::Entry| (Spanned::new(e.key.clone(), &e.key_span), value(e));
+    entries.iter().map(named).collect()
 }
 
 fn is_of_type(text: &str, data_type: DataType) -> bool {

@@ -1,0 +1,730 @@
+//! Plans of jobs with nothing wrong in them.
+
+use expect_test::expect;
+use millstream_graph::JobFormat;
+
+use crate::support::{JOB, check, check_edited, plan, plan_of};
+
+#[test]
+fn a_chain_an_exchange_and_a_chain() {
+    check(
+        JOB,
+        expect![[r#"
+        job rides: parallelism 2, 2 slots, 2 tasks
+        task 1 x2: trips -> known
+          trips: source memory
+            time     at, out of order by 10s
+            out      at timestamp, city utf8, line int32, fare float64?, rides int32
+          known: map m.known
+            from     trips.output
+            reads    fare float64?
+            set      limit = 5
+            out      at timestamp, city utf8, line int32, fare float64, rides int32
+            out unknown why utf8?
+          known.output to task 2, stats: hash (city), 4 channels
+        task 2 x2: stats -> out
+          stats: aggregate m.stats
+            from     known.output
+            key      city
+            window   tumbling 1h of event time
+            reads    rides int64 (from int32)
+            out      city utf8, hour timestamp, count int64
+          out: sink memory
+            from     stats.output
+    "#]],
+    );
+}
+
+#[test]
+fn side_outputs_late_rows_and_dead_letters() {
+    let job = r#"
+[job]
+name = "sides"
+
+[module.m]
+path = "m.wasm"
+
+[source.trips]
+connector = "memory"
+schema = { at = "timestamp", city = "utf8", fare = "float64?", rides = "int32" }
+time = { column = "at", out-of-orderness = "1m30s", idle = "30s" }
+on-error = "dead-letter"
+
+[operator.known]
+function = "m.known"
+input = "trips"
+on-error = "dead-letter"
+on-trap = "isolate"
+parameters = { limit = 9 }
+
+[operator.stats]
+function = "m.stats"
+input = "known"
+window = { tumbling = "1h", start = "hour", end = "hour_end" }
+
+[sink.out]
+connector = "memory"
+input = "stats"
+
+[sink.late]
+connector = "memory"
+input = "stats.late"
+
+[sink.unknown]
+connector = "memory"
+input = "known.unknown"
+
+[sink.bad]
+connector = "memory"
+input = ["trips.dead-letter", "known.dead-letter"]
+"#;
+    check(
+        job,
+        expect![[r#"
+        job sides: parallelism 1, 1 slot, 2 tasks
+        task 1 x1: trips -> known -> stats -> out -> late -> unknown
+          trips: source memory
+            time     at, out of order by 1m30s, idle after 30s
+            on error dead-letter
+            out      at timestamp, city utf8, fare float64?, rides int32
+            out dead-letter operator utf8, subtask int32, position utf8?, reason utf8, row utf8
+          known: map m.known
+            from     trips.output
+            reads    fare float64?
+            set      limit = 9
+            on error dead-letter
+            on trap  isolate
+            out      at timestamp, city utf8, fare float64, rides int32
+            out unknown why utf8?
+            out dead-letter operator utf8, subtask int32, position utf8?, reason utf8, row utf8
+          stats: aggregate m.stats
+            from     known.output
+            key      one for the whole stream
+            window   tumbling 1h of event time
+            reads    rides int64 (from int32)
+            out      hour timestamp, hour_end timestamp, count int64
+            out late at timestamp, city utf8, fare float64, rides int32
+          out: sink memory
+            from     stats.output
+          late: sink memory
+            from     stats.late
+          unknown: sink memory
+            from     known.unknown
+          trips.dead-letter to task 2, bad: forward, 1 channel
+          known.dead-letter to task 2, bad: forward, 1 channel
+        task 2 x1: bad
+          bad: sink memory
+            from     trips.dead-letter, known.dead-letter
+    "#]],
+    );
+}
+
+#[test]
+fn unions_and_other_parallelisms() {
+    let job = r#"
+[job]
+name = "wide"
+parallelism = 2
+
+[module.m]
+path = "m.wasm"
+
+[source.a]
+connector = "memory"
+parallelism = 1
+schema = { x = "int64" }
+
+[source.b]
+connector = "memory"
+schema = { x = "int64?" }
+
+[operator.both]
+builtin = "union"
+input = ["a", "b"]
+parallelism = 3
+
+[operator.spread]
+function = "m.filter"
+input = "both"
+partition = "broadcast"
+
+[operator.alone]
+function = "m.filter"
+input = "spread"
+chain = false
+
+[operator.keyed]
+function = "m.filter"
+input = "alone"
+key = ["x"]
+
+[sink.one]
+connector = "memory"
+input = "keyed"
+parallelism = 1
+
+[sink.two]
+connector = "memory"
+input = "keyed"
+"#;
+    check(
+        job,
+        expect![[r#"
+        job wide: parallelism 2, 3 slots, 7 tasks
+        task 1 x1: a
+          a: source memory
+            out      x int64
+          a.output to task 3, both: rebalance, 3 channels
+        task 2 x2: b
+          b: source memory
+            out      x int64?
+          b.output to task 3, both: rebalance, 6 channels
+        task 3 x3: both
+          both: union
+            from     a.output, b.output
+            out      x int64?
+          both.output to task 4, spread: broadcast, 6 channels
+        task 4 x2: spread
+          spread: map m.filter
+            from     both.output
+            out      x int64?
+          spread.output to task 5, alone: forward, 2 channels
+        task 5 x2: alone
+          alone: map m.filter
+            from     spread.output
+            out      x int64?
+          alone.output to task 6, keyed: hash (x), 4 channels
+        task 6 x2: keyed -> two
+          keyed: map m.filter
+            from     alone.output
+            key      x
+            out      x int64?
+          two: sink memory
+            from     keyed.output
+          keyed.output to task 7, one: global, 2 channels
+        task 7 x1: one
+          one: sink memory
+            from     keyed.output
+    "#]],
+    );
+}
+
+#[test]
+fn event_times_in_the_middle_of_a_job() {
+    check_edited(
+        &[
+            ("time = { column = \"at\", out-of-orderness = \"10s\" }\n", ""),
+            (
+                "function = \"m.known\"",
+                "function = \"m.known\"\nchain = false\nid = \"k\"\ntime = { column = \"at\", idle = \"1s\" }",
+            ),
+            (
+                "input = \"stats\"",
+                "input = \"stats\"\n\n[sink.unknown]\nconnector = \"memory\"\ninput = \"known.unknown\"",
+            ),
+        ],
+        expect![[r#"
+            job rides: parallelism 2, 2 slots, 3 tasks
+            task 1 x2: trips
+              trips: source memory
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              trips.output to task 2, known: forward, 2 channels
+            task 2 x2: known -> known/watermark -> unknown
+              known: map m.known
+                id       k
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known/watermark: watermark
+                id       k/watermark
+                from     known.output
+                time     at, out of order by 0ms, idle after 1s
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+              unknown: sink memory
+                from     known.unknown
+              known/watermark.output to task 3, stats: hash (city), 4 channels
+            task 3 x2: stats -> out
+              stats: aggregate m.stats
+                from     known/watermark.output
+                key      city
+                window   tumbling 1h of event time
+                reads    rides int64 (from int32)
+                out      city utf8, hour timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+    check_edited(
+        &[
+            ("time = { column = \"at\", out-of-orderness = \"10s\" }\n", ""),
+            ("function = \"m.known\"", "builtin = \"watermark\"\ntime = { column = \"at\" }"),
+        ],
+        expect![[r#"
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: watermark
+                from     trips.output
+                time     at, out of order by 0ms
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   tumbling 1h of event time
+                reads    rides int64 (from int32)
+                out      city utf8, hour timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+}
+
+#[test]
+fn a_process_function_carries_its_input_and_replaces_on_the_side() {
+    let job = r#"
+[job]
+name = "process"
+
+[module.m]
+path = "m.wasm"
+allow = ["env:A"]
+limits = { memory = "1MiB", call-timeout = "1s" }
+
+[source.trips]
+connector = "memory"
+schema = { line = "int32", rides = "int32" }
+time = { column = "rides64" }
+
+[operator.totals]
+function = "m.by_line"
+input = "trips"
+key = ["line"]
+limits = { memory = "2MiB" }
+
+[sink.out]
+connector = "memory"
+input = "totals"
+
+[sink.alerts]
+connector = "memory"
+input = "totals.alerts"
+"#;
+    let job = job.replace("rides = \"int32\" }", "rides = \"int32\", rides64 = \"int64\" }");
+    check(
+        &job,
+        expect![[r#"
+        job process: parallelism 1, 1 slot, 2 tasks
+        task 1 x1: trips
+          trips: source memory
+            time     rides64, out of order by 0ms
+            out      line int32, rides int32, rides64 int64
+          trips.output to task 2, totals: hash (line), 1 channel
+        task 2 x1: totals -> out -> alerts
+          totals: process m.by_line
+            from     trips.output
+            key      line
+            reads    rides int64 (from int32)
+            out      line int32, rides int32, rides64 int64, total int64
+            out alerts text utf8
+          out: sink memory
+            from     totals.output
+          alerts: sink memory
+            from     totals.alerts
+    "#]],
+    );
+    let plan = plan(&job).expect("valid");
+    let node = plan.logical.nodes.iter().find_map(|n| n.function()).expect("one function");
+    expect![[r#"
+        (
+            Some(
+                KeyPlan {
+                    columns: [
+                        0,
+                    ],
+                    schema: Schema {
+                        fields: [
+                            Field {
+                                name: "line",
+                                data_type: Int32,
+                                nullable: false,
+                            },
+                        ],
+                        arrow: Schema {
+                            fields: [
+                                Field {
+                                    name: "line",
+                                    data_type: Int32,
+                                },
+                            ],
+                            metadata: {},
+                        },
+                    },
+                    function_columns: [
+                        BoundColumn {
+                            column: 0,
+                            cast: Some(
+                                Int64,
+                            ),
+                            reject_null: false,
+                        },
+                    ],
+                },
+            ),
+            [
+                OutputPlan {
+                    schema: Schema {
+                        fields: [
+                            Field {
+                                name: "line",
+                                data_type: Int32,
+                                nullable: false,
+                            },
+                            Field {
+                                name: "rides",
+                                data_type: Int32,
+                                nullable: false,
+                            },
+                            Field {
+                                name: "rides64",
+                                data_type: Int64,
+                                nullable: false,
+                            },
+                            Field {
+                                name: "total",
+                                data_type: Int64,
+                                nullable: false,
+                            },
+                        ],
+                        arrow: Schema {
+                            fields: [
+                                Field {
+                                    name: "line",
+                                    data_type: Int32,
+                                },
+                                Field {
+                                    name: "rides",
+                                    data_type: Int32,
+                                },
+                                Field {
+                                    name: "rides64",
+                                    data_type: Int64,
+                                },
+                                Field {
+                                    name: "total",
+                                    data_type: Int64,
+                                },
+                            ],
+                            metadata: {},
+                        },
+                    },
+                    columns: [
+                        Input(
+                            0,
+                        ),
+                        Input(
+                            1,
+                        ),
+                        Input(
+                            2,
+                        ),
+                        Made(
+                            0,
+                        ),
+                    ],
+                    timer_columns: None,
+                },
+                OutputPlan {
+                    schema: Schema {
+                        fields: [
+                            Field {
+                                name: "text",
+                                data_type: Utf8,
+                                nullable: false,
+                            },
+                        ],
+                        arrow: Schema {
+                            fields: [
+                                Field {
+                                    name: "text",
+                                    data_type: Utf8View,
+                                },
+                            ],
+                            metadata: {},
+                        },
+                    },
+                    columns: [
+                        Made(
+                            0,
+                        ),
+                    ],
+                    timer_columns: Some(
+                        [
+                            Made(
+                                0,
+                            ),
+                        ],
+                    ),
+                },
+            ],
+            FunctionLimits {
+                memory: Some(
+                    2097152,
+                ),
+                call_timeout: Some(
+                    1s,
+                ),
+                output: None,
+            },
+            [
+                "env:A",
+            ],
+        )
+    "#]]
+    .assert_debug_eq(&(&node.key, &node.outputs, &node.limits, &node.allow));
+}
+
+#[test]
+fn the_plan_as_json() {
+    let plan = plan(&JOB.replace("input = \"stats\"", "input = \"known\"")).expect("valid");
+    let json = serde_json::to_string_pretty(&plan.describe()).expect("plain data");
+    expect![[r#"
+        {
+          "job": "rides",
+          "parallelism": 2,
+          "max-parallelism": 128,
+          "slots": 2,
+          "tasks": [
+            {
+              "name": "trips -> known -> out",
+              "parallelism": 2,
+              "nodes": [
+                {
+                  "name": "trips",
+                  "id": "trips",
+                  "kind": "source",
+                  "connector": "memory",
+                  "time": {
+                    "column": "at",
+                    "out-of-orderness": "10s"
+                  },
+                  "on-error": "fail",
+                  "outputs": [
+                    {
+                      "port": "output",
+                      "columns": [
+                        {
+                          "name": "at",
+                          "type": "timestamp"
+                        },
+                        {
+                          "name": "city",
+                          "type": "utf8"
+                        },
+                        {
+                          "name": "line",
+                          "type": "int32"
+                        },
+                        {
+                          "name": "fare",
+                          "type": "float64?"
+                        },
+                        {
+                          "name": "rides",
+                          "type": "int32"
+                        }
+                      ]
+                    }
+                  ]
+                },
+                {
+                  "name": "known",
+                  "id": "known",
+                  "kind": "map",
+                  "function": "m.known",
+                  "inputs": [
+                    "trips.output"
+                  ],
+                  "parameters": {
+                    "limit": "5"
+                  },
+                  "reads": [
+                    {
+                      "name": "fare",
+                      "type": "float64?",
+                      "column": "fare",
+                      "reject-null": false
+                    }
+                  ],
+                  "on-error": "fail",
+                  "outputs": [
+                    {
+                      "port": "output",
+                      "columns": [
+                        {
+                          "name": "at",
+                          "type": "timestamp"
+                        },
+                        {
+                          "name": "city",
+                          "type": "utf8"
+                        },
+                        {
+                          "name": "line",
+                          "type": "int32"
+                        },
+                        {
+                          "name": "fare",
+                          "type": "float64"
+                        },
+                        {
+                          "name": "rides",
+                          "type": "int32"
+                        }
+                      ]
+                    },
+                    {
+                      "port": "unknown",
+                      "columns": [
+                        {
+                          "name": "why",
+                          "type": "utf8?"
+                        }
+                      ]
+                    }
+                  ]
+                },
+                {
+                  "name": "out",
+                  "id": "out",
+                  "kind": "sink",
+                  "connector": "memory",
+                  "inputs": [
+                    "known.output"
+                  ]
+                }
+              ]
+            },
+            {
+              "name": "stats",
+              "parallelism": 2,
+              "nodes": [
+                {
+                  "name": "stats",
+                  "id": "stats",
+                  "kind": "aggregate",
+                  "function": "m.stats",
+                  "inputs": [
+                    "known.output"
+                  ],
+                  "reads": [
+                    {
+                      "name": "rides",
+                      "type": "int64",
+                      "column": "rides",
+                      "widened-from": "int32",
+                      "reject-null": false
+                    }
+                  ],
+                  "key": [
+                    "city"
+                  ],
+                  "window": {
+                    "kind": "tumbling",
+                    "size": "1h",
+                    "clock": "event",
+                    "trigger": "event-time",
+                    "purge": false,
+                    "lateness": "0ms"
+                  },
+                  "on-error": "fail",
+                  "outputs": [
+                    {
+                      "port": "output",
+                      "columns": [
+                        {
+                          "name": "city",
+                          "type": "utf8"
+                        },
+                        {
+                          "name": "hour",
+                          "type": "timestamp"
+                        },
+                        {
+                          "name": "count",
+                          "type": "int64"
+                        }
+                      ]
+                    }
+                  ]
+                }
+              ]
+            }
+          ],
+          "exchanges": [
+            {
+              "from-task": 0,
+              "from-node": "known",
+              "from-port": "output",
+              "to-task": 1,
+              "to-node": "stats",
+              "partitioning": "hash",
+              "key": [
+                "city"
+              ],
+              "channels": 4
+            }
+          ],
+          "warnings": [
+            {
+              "severity": "warning",
+              "message": "nothing reads from the operator `stats`: its rows are dropped",
+              "file": "jobs/job.toml",
+              "line": 17,
+              "column": 11
+            }
+          ]
+        }"#]]
+    .assert_eq(&json);
+}
+
+#[test]
+fn the_same_job_as_json() {
+    let table: toml::Table = JOB.parse().expect("valid TOML");
+    let mut json = serde_json::to_value(table).expect("plain data");
+    // The parser of this test sorts tables; the order of columns is that of the text.
+    let columns =
+        [("at", "timestamp"), ("city", "utf8"), ("line", "int32"), ("fare", "float64?"), ("rides", "int32")];
+    json["source"]["trips"]["schema"] =
+        columns.into_iter().map(|(name, kind)| (name.to_owned(), serde_json::Value::from(kind))).collect();
+    let of_json =
+        plan_of(&serde_json::to_string_pretty(&json).expect("plain data"), JobFormat::Json).expect("valid");
+    assert_eq!(of_json.describe().to_string(), plan(JOB).expect("valid").describe().to_string());
+    let spoilt =
+        serde_json::to_string_pretty(&json).expect("plain data").replace("\"m.known\"", "\"m.knwon\"");
+    let error = plan_of(&spoilt, JobFormat::Json).expect_err("no such function");
+    expect![[r#"
+        [
+            ProblemRecord {
+                severity: Error,
+                message: "the module `m` has no function `knwon`",
+                help: Some(
+                    "did you mean `known`?",
+                ),
+                file: "jobs/job.toml",
+                line: Some(
+                    13,
+                ),
+                column: Some(
+                    19,
+                ),
+            },
+        ]
+    "#]]
+    .assert_debug_eq(&error.0.records());
+    assert_eq!(error.to_string(), "1 error in jobs/job.toml");
+}

@@ -1,0 +1,644 @@
+//! Values of the wrong type or out of range, and keys that are missing.
+
+use expect_test::expect;
+
+use crate::support::{check, check_edited};
+
+#[test]
+fn a_value_of_the_wrong_type() {
+    check_edited(
+        &[(r#"name = "rides""#, "name = 7")],
+        expect![[r#"
+              × `name` of [job] has to be a string, found an integer
+               ╭─[jobs/job.toml:2:8]
+             2 │ name = 7
+               ·        ┬
+               ·        ╰── this is an integer
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[("parallelism = 2", r#"parallelism = "2""#)],
+        expect![[r#"
+              × `parallelism` of [job] has to be an integer from 1 to 128, found a string
+               ╭─[jobs/job.toml:3:15]
+             3 │ parallelism = "2"
+               ·               ─┬─
+               ·                ╰── this is a string
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[("parallelism = 2", r#"parallelism = "${TWO}""#)],
+        expect![[r#"
+        job rides: parallelism 2, 2 slots, 2 tasks
+        task 1 x2: trips -> known
+          trips: source memory
+            time     at, out of order by 10s
+            out      at timestamp, city utf8, line int32, fare float64?, rides int32
+          known: map m.known
+            from     trips.output
+            reads    fare float64?
+            set      limit = 5
+            out      at timestamp, city utf8, line int32, fare float64, rides int32
+            out unknown why utf8?
+          known.output to task 2, stats: hash (city), 4 channels
+        task 2 x2: stats -> out
+          stats: aggregate m.stats
+            from     known.output
+            key      city
+            window   tumbling 1h of event time
+            reads    rides int64 (from int32)
+            out      city utf8, hour timestamp, count int64
+          out: sink memory
+            from     stats.output
+    "#]],
+    );
+    check_edited(
+        &[(
+            r#"[module.m]
+path = "m.wasm""#,
+            r#"[module]
+m = "m.wasm""#,
+        )],
+        expect![[r#"
+              × [module.m] has to be a table, found a string
+               ╭─[jobs/job.toml:6:5]
+             6 │ m = "m.wasm"
+               ·     ────┬───
+               ·         ╰── here
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[
+            (
+                r#"[module.m]
+path = "m.wasm""#,
+                r#"module = ["m.wasm"]"#,
+            ),
+            (
+                r#"[job]
+"#,
+                "",
+            ),
+            (
+                r#"name = "rides"
+"#,
+                "",
+            ),
+            (
+                r#"parallelism = 2
+"#,
+                "",
+            ),
+        ],
+        expect![[r#"
+              × the job file has no [job] table
+              help: start it with
+                    [job]
+                    name = "my-job"
+              × `module` of the job file has to be a section of tables such as [module.name], found an array
+               ╭─[jobs/job.toml:2:10]
+             2 │ module = ["m.wasm"]
+               ·          ─────┬────
+               ·               ╰── this is an array
+               ╰────
+              × there is no module `m`
+                ╭─[jobs/job.toml:10:12]
+             10 │ function = "m.known"
+                ·            ────┬────
+                ·                ╰── not a module
+                ╰────
+              help: add
+                    [module.m]
+                    path = "..."
+              × there is no module `m`
+                ╭─[jobs/job.toml:14:12]
+             14 │ function = "m.stats"
+                ·            ────┬────
+                ·                ╰── not a module
+                ╰────
+              help: add
+                    [module.m]
+                    path = "..."
+        "#]],
+    );
+    check_edited(
+        &[(r#"input = "known""#, "input = 1")],
+        expect![[r#"
+              × `input` of [operator.stats] has to be a string or an array of strings, found an integer
+                ╭─[jobs/job.toml:19:9]
+             19 │ input = 1
+                ·         ┬
+                ·         ╰── this is an integer
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(r#"input = "known""#, "input = []")],
+        expect![[r#"
+              × `input` names no stream
+                ╭─[jobs/job.toml:19:9]
+             19 │ input = []
+                ·         ─┬
+                ·          ╰── empty
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(r#"rides = "int32""#, r#"rides = "int""#)],
+        expect![[r#"
+              × unknown type `int`: expected one of boolean, int32, int64, float32, float64, timestamp, date, utf8,
+              │ binary (with `?` behind it if null is allowed)
+                ╭─[jobs/job.toml:10:88]
+             10 │ schema = { at = "timestamp", city = "utf8", line = "int32", fare = "float64?", rides = "int" }
+                ·                                                                                        ──┬──
+                ·                                                                                          ╰── here
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(r#"rides = "int32""#, "rides = 32")],
+        expect![[r#"
+              × `rides` of [source.trips] has to be a type such as "int64" or "utf8?", found an integer
+                ╭─[jobs/job.toml:10:88]
+             10 │ schema = { at = "timestamp", city = "utf8", line = "int32", fare = "float64?", rides = 32 }
+                ·                                                                                        ─┬
+                ·                                                                                         ╰── this is an integer
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"key = ["city"]"#,
+            r#"key = [1]
+chain = "no"
+columns = { rides = 1 }"#,
+        )],
+        expect![[r#"
+              × `key` of [operator.stats] has to be a string or an array of strings, found an integer
+                ╭─[jobs/job.toml:20:8]
+             20 │ key = [1]
+                ·        ┬
+                ·        ╰── this is an integer
+                ╰────
+              × `chain` of [operator.stats] has to be true or false, found a string
+                ╭─[jobs/job.toml:21:9]
+             21 │ chain = "no"
+                ·         ──┬─
+                ·           ╰── this is a string
+                ╰────
+              × `rides` of [operator.stats] has to be the name of a column of the stream, found an integer
+                ╭─[jobs/job.toml:22:21]
+             22 │ columns = { rides = 1 }
+                ·                     ┬
+                ·                     ╰── this is an integer
+                ╰────
+        "#]],
+    );
+}
+
+#[test]
+fn a_value_out_of_range() {
+    check_edited(
+        &[("parallelism = 2", "parallelism = 0")],
+        expect![[r#"
+              × `parallelism` of [job] is 0: expected an integer from 1 to 128
+               ╭─[jobs/job.toml:3:15]
+             3 │ parallelism = 0
+               ·               ┬
+               ·               ╰── out of range
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[("parallelism = 2", "parallelism = 129")],
+        expect![[r#"
+              × `parallelism` of [job] is 129: expected an integer from 1 to 128
+               ╭─[jobs/job.toml:3:15]
+             3 │ parallelism = 129
+               ·               ─┬─
+               ·                ╰── out of range
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            "parallelism = 2",
+            r#"parallelism = 2
+max-parallelism = 40000"#,
+        )],
+        expect![[r#"
+              × `max-parallelism` of [job] is 40000: expected an integer from 1 to 32768
+               ╭─[jobs/job.toml:4:19]
+             4 │ max-parallelism = 40000
+               ·                   ──┬──
+               ·                     ╰── out of range
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"function = "m.known""#,
+            r#"parallelism = 200
+function = "m.known""#,
+        )],
+        expect![[r#"
+              × parallelism 200 is more than the job's max-parallelism of 128
+                ╭─[jobs/job.toml:14:15]
+             14 │ parallelism = 200
+                ·               ─┬─
+                ·                ╰── too large
+                ╰────
+              help: raise `max-parallelism` in [job]; it then stays so for the life of the job
+        "#]],
+    );
+    check_edited(
+        &[(r#"name = "rides""#, r#"name = "my rides""#)],
+        expect![[r#"
+              × `my rides` is no name for a job: expected up to 100 letters, digits, `_`, `-` and `.`, and no `.` in
+              │ front
+               ╭─[jobs/job.toml:2:8]
+             2 │ name = "my rides"
+               ·        ─────┬────
+               ·             ╰── here
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[(r#"out-of-orderness = "10s""#, r#"out-of-orderness = "10 parsecs""#)],
+        expect![[r#"
+              × `out-of-orderness` of `time` of [source.trips]: expected a span of time such as "10s", "250ms" or
+              │ "1h30m" (d, h, m, s, ms), found "10 parsecs"
+                ╭─[jobs/job.toml:11:44]
+             11 │ time = { column = "at", out-of-orderness = "10 parsecs" }
+                ·                                            ──────┬─────
+                ·                                                  ╰── cannot be read
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(r#"out-of-orderness = "10s""#, r#"out-of-orderness = "10s", idle = "0s""#)],
+        expect![[r#"
+              × `idle` of `time` of [source.trips] is zero: expected at least 1ms
+                ╭─[jobs/job.toml:11:58]
+             11 │ time = { column = "at", out-of-orderness = "10s", idle = "0s" }
+                ·                                                          ──┬─
+                ·                                                            ╰── too short
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"path = "m.wasm""#,
+            r#"path = "m.wasm"
+limits = { memory = "lots", call-timeout = "0s" }"#,
+        )],
+        expect![[r#"
+              × `memory` of `limits` of [module.m]: expected an amount of memory such as "64MiB" (B, kB, MB, GB, KiB,
+              │ MiB, GiB), found "lots"
+               ╭─[jobs/job.toml:7:21]
+             7 │ limits = { memory = "lots", call-timeout = "0s" }
+               ·                     ───┬──
+               ·                        ╰── cannot be read
+               ╰────
+              × `call-timeout` of `limits` of [module.m] is zero: expected at least 1ms
+               ╭─[jobs/job.toml:7:44]
+             7 │ limits = { memory = "lots", call-timeout = "0s" }
+               ·                                            ──┬─
+               ·                                              ╰── too short
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"function = "m.known""#,
+            r#"on-error = "ignore"
+function = "m.known""#,
+        )],
+        expect![[r#"
+              × `on-error` of [operator.known] is "ignore": expected "fail" or "skip" or "dead-letter"
+                ╭─[jobs/job.toml:14:12]
+             14 │ on-error = "ignore"
+                ·            ────┬───
+                ·                ╰── not one of them
+                ╰────
+        "#]],
+    );
+}
+
+#[test]
+fn a_key_that_is_missing() {
+    check_edited(
+        &[(
+            r#"name = "rides"
+"#,
+            "",
+        )],
+        expect![[r#"
+              × [job] needs the key `name`
+               ╭─[jobs/job.toml:1:2]
+             1 │ [job]
+               ·  ─┬─
+               ·   ╰── no `name` here
+               ╰────
+              help: name = "my-job"
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"[module.m]
+path = "m.wasm""#,
+            "[module.m]",
+        )],
+        expect![[r#"
+              × [module.m] needs the key `path`
+               ╭─[jobs/job.toml:5:9]
+             5 │ [module.m]
+               ·         ┬
+               ·         ╰── no `path` here
+               ╰────
+              help: path = "functions.wasm"
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"function = "m.known"
+"#,
+            "",
+        )],
+        expect![[r#"
+              × [operator.known] needs the key `function`
+                ╭─[jobs/job.toml:13:11]
+             13 │ [operator.known]
+                ·           ──┬──
+                ·             ╰── no `function` here
+                ╰────
+              help: function = "module.function" names what it runs
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"input = "known"
+"#,
+            "",
+        )],
+        expect![[r#"
+              × [operator.stats] needs the key `input`
+                ╭─[jobs/job.toml:17:11]
+             17 │ [operator.stats]
+                ·           ──┬──
+                ·             ╰── no `input` here
+                ╰────
+              help: input = "name" reads what the node of that name makes
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"connector = "memory"
+schema"#,
+            "schema",
+        )],
+        expect![[r#"
+              × [source.trips] needs the key `connector`
+               ╭─[jobs/job.toml:8:9]
+             8 │ [source.trips]
+               ·         ──┬──
+               ·           ╰── no `connector` here
+               ╰────
+              help: such as connector = "file"
+        "#]],
+    );
+    check_edited(
+        &[(r#"time = { column = "at", out-of-orderness = "10s" }"#, "time = {}")],
+        expect![[r#"
+              × `time` of [source.trips] needs the key `column`
+                ╭─[jobs/job.toml:11:1]
+             11 │ time = {}
+                · ──┬─
+                ·   ╰── no `column` here
+                ╰────
+              help: column = "ts" names the column that has a row's event time
+        "#]],
+    );
+    check(
+        "",
+        expect![[r#"
+              × the job file has no [job] table
+              help: start it with
+                    [job]
+                    name = "my-job"
+              × the job has no source, so there is nothing to do
+              help: [source.NAME] with a `connector` reads rows
+        "#]],
+    );
+}
+
+#[test]
+fn what_this_version_has_not() {
+    check_edited(
+        &[(
+            "parallelism = 2",
+            r#"checkpoint = { interval = "10s" }
+restart = { strategy = "none" }"#,
+        )],
+        expect![[r#"
+              × checkpoints are not available in this version
+               ╭─[jobs/job.toml:3:1]
+             3 │ checkpoint = { interval = "10s" }
+               · ─────┬────
+               ·      ╰── not available
+               ╰────
+              × restart strategies are not available in this version
+               ╭─[jobs/job.toml:4:1]
+             4 │ restart = { strategy = "none" }
+               · ───┬───
+               ·    ╰── not available
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[(r#"path = "m.wasm""#, r#"ref = "m@1.0.0""#)],
+        expect![[r#"
+              × modules in a cluster's store are not available in this version: use `path`
+               ╭─[jobs/job.toml:6:1]
+             6 │ ref = "m@1.0.0"
+               · ─┬─
+               ·  ╰── not available
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"function = "m.known"
+input = "trips""#,
+            r#"function = "m.lookup"
+input = "trips""#,
+        )],
+        expect![[r#"
+              × `lookup` cannot run: asynchronous functions are not available in this version
+                ╭─[jobs/job.toml:14:12]
+             14 │ function = "m.lookup"
+                ·            ─────┬────
+                ·                 ╰── this function
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"function = "m.known"
+input = "trips""#,
+            r#"function = "m.join"
+input = { left = "trips", right = "trips" }
+key = ["city"]"#,
+        )],
+        expect![[r#"
+              × `join` cannot run: functions with several inputs are not available in this version
+                ╭─[jobs/job.toml:14:12]
+             14 │ function = "m.join"
+                ·            ────┬───
+                ·                ╰── this function
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"function = "m.known"
+input = "trips""#,
+            r#"function = "m.rules"
+input = "trips""#,
+        )],
+        expect![[r#"
+              × `rules` cannot run: broadcast inputs are not available in this version
+                ╭─[jobs/job.toml:14:12]
+             14 │ function = "m.rules"
+                ·            ────┬────
+                ·                ╰── this function
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"function = "m.known"
+input = "trips""#,
+            r#"function = "m.reserved"
+input = "trips""#,
+        )],
+        expect![[r#"
+              × `reserved` has an output port `late`, a name that is reserved
+                ╭─[jobs/job.toml:14:12]
+             14 │ function = "m.reserved"
+                ·            ──────┬─────
+                ·                  ╰── this function
+                ╰────
+        "#]],
+    );
+}
+
+#[test]
+fn variables_are_replaced_and_have_to_be_set() {
+    check_edited(
+        &[(r#"path = "m.wasm""#, r#"path = "${MODULES}/m.wasm""#)],
+        expect![[r#"
+              × the variable `MODULES` is not set and has no default
+               ╭─[jobs/job.toml:6:8]
+             6 │ path = "${MODULES}/m.wasm"
+               ·        ─────────┬─────────
+               ·                 ╰── here
+               ╰────
+              help: set it, or give a default: "${MODULES:-default}"
+        "#]],
+    );
+    check_edited(
+        &[(r#"path = "m.wasm""#, r#"path = "${MODULES:-.}/${""#)],
+        expect![[r#"
+              × `${` without a `}` behind it
+               ╭─[jobs/job.toml:6:8]
+             6 │ path = "${MODULES:-.}/${"
+               ·        ─────────┬────────
+               ·                 ╰── here
+               ╰────
+              help: write "$${" for a "${" that is not a variable
+        "#]],
+    );
+    check_edited(
+        &[(r#"path = "m.wasm""#, r#"path = "${MODULES:-other.wasm}""#)],
+        expect![[r#"
+        job rides: parallelism 2, 2 slots, 2 tasks
+        task 1 x2: trips -> known
+          trips: source memory
+            time     at, out of order by 10s
+            out      at timestamp, city utf8, line int32, fare float64?, rides int32
+          known: map m.known
+            from     trips.output
+            reads    fare float64?
+            set      limit = 5
+            out      at timestamp, city utf8, line int32, fare float64, rides int32
+            out unknown why utf8?
+          known.output to task 2, stats: hash (city), 4 channels
+        task 2 x2: stats -> out
+          stats: aggregate m.stats
+            from     known.output
+            key      city
+            window   tumbling 1h of event time
+            reads    rides int64 (from int32)
+            out      city utf8, hour timestamp, count int64
+          out: sink memory
+            from     stats.output
+    "#]],
+    );
+}
+
+#[test]
+fn text_that_is_no_toml() {
+    check(
+        r#"[job
+name = "x"
+"#,
+        expect![[r#"
+              × not valid TOML: unclosed table, expected `]`
+               ╭─[jobs/job.toml:1:5]
+             1 │ [job
+               ╰────
+        "#]],
+    );
+    check(
+        r#"[job]
+name = "x"
+name = "y"
+"#,
+        expect![[r#"
+              × not valid TOML: duplicate key
+               ╭─[jobs/job.toml:3:1]
+             3 │ name = "y"
+               · ──┬─
+               ·   ╰── here
+               ╰────
+        "#]],
+    );
+    check(
+        r#"[job]
+name = "x"
+parallelism = 99999999999999999999
+[source.s]
+connector = "memory"
+rows = inf
+schema = { a = "int64" }
+"#,
+        expect![[r#"
+              × the number is larger than 64 bits hold
+               ╭─[jobs/job.toml:3:15]
+             3 │ parallelism = 99999999999999999999
+               ·               ──────────┬─────────
+               ·                         ╰── here
+               ╰────
+              × the number is not finite
+               ╭─[jobs/job.toml:6:8]
+             6 │ rows = inf
+               ·        ─┬─
+               ·         ╰── here
+               ╰────
+        "#]],
+    );
+}

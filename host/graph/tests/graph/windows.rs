@@ -1,0 +1,646 @@
+//! Windows that have no meaning, and those that have.
+
+use expect_test::expect;
+
+use crate::support::check_edited;
+
+#[test]
+fn one_kind_of_window() {
+    check_edited(
+        &[(r#"window = { tumbling = "1h", start = "hour" }"#, r#"window = { start = "hour" }"#)],
+        expect![[r#"
+              × a window says no kind: expected one of `tumbling`, `sliding`, `session`, `global`
+                ╭─[jobs/job.toml:21:1]
+             21 │ window = { start = "hour" }
+                · ───┬──
+                ·    ╰── here
+                ╰────
+              help: such as window = { tumbling = "1h" }
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { tumbling = "1h", session = "1h" }"#,
+        )],
+        expect![[r#"
+              × a window says several kinds: expected one of `tumbling`, `sliding`, `session`, `global`
+                ╭─[jobs/job.toml:21:1]
+             21 │ window = { tumbling = "1h", session = "1h" }
+                · ───┬──
+                ·    ╰── here
+                ╰────
+              help: such as window = { tumbling = "1h" }
+        "#]],
+    );
+    check_edited(
+        &[(r#"window = { tumbling = "1h", start = "hour" }"#, r#"window = { tumbling = "0s" }"#)],
+        expect![[r#"
+              × `tumbling` of `window` of [operator.stats] is zero: expected at least 1ms
+                ╭─[jobs/job.toml:21:23]
+             21 │ window = { tumbling = "0s" }
+                ·                       ──┬─
+                ·                         ╰── too short
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(r#"window = { tumbling = "1h", start = "hour" }"#, "window = { global = false }")],
+        expect![[r#"
+              × `global = false` is no window: leave `global` out or set it to true
+                ╭─[jobs/job.toml:21:21]
+             21 │ window = { global = false }
+                ·                     ──┬──
+                ·                       ╰── here
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(r#"window = { tumbling = "1h", start = "hour" }"#, r#"window = "1h""#)],
+        expect![[r#"
+              × `window` of [operator.stats] has to be a table, found a string
+                ╭─[jobs/job.toml:21:10]
+             21 │ window = "1h"
+                ·          ──┬─
+                ·            ╰── here
+                ╰────
+        "#]],
+    );
+}
+
+#[test]
+fn slide_and_offset() {
+    check_edited(
+        &[(r#"window = { tumbling = "1h", start = "hour" }"#, r#"window = { sliding = "10s" }"#)],
+        expect![[r#"
+              × `window` of [operator.stats] needs the key `slide`
+                ╭─[jobs/job.toml:21:1]
+             21 │ window = { sliding = "10s" }
+                · ───┬──
+                ·    ╰── no `slide` here
+                ╰────
+              help: sliding = "10s", slide = "2s" starts a window of 10 s every 2 s
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { sliding = "10s", slide = "11s" }"#,
+        )],
+        expect![[r#"
+              × `slide` is larger than the window: rows between windows would be lost
+                ╭─[jobs/job.toml:21:37]
+             21 │ window = { sliding = "10s", slide = "11s" }
+                ·                                     ──┬──
+                ·                                       ╰── here
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { sliding = "10s", slide = "0s" }"#,
+        )],
+        expect![[r#"
+              × `slide` of `window` of [operator.stats] is zero: expected at least 1ms
+                ╭─[jobs/job.toml:21:37]
+             21 │ window = { sliding = "10s", slide = "0s" }
+                ·                                     ──┬─
+                ·                                       ╰── too short
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { tumbling = "10s", slide = "1s" }"#,
+        )],
+        expect![[r#"
+              × `slide` goes with `sliding`, which is not there
+                ╭─[jobs/job.toml:21:38]
+             21 │ window = { tumbling = "10s", slide = "1s" }
+                ·                                      ──┬─
+                ·                                        ╰── here
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { tumbling = "10s", offset = "10s" }"#,
+        )],
+        expect![[r#"
+              × `offset` has to be less than the distance between windows
+                ╭─[jobs/job.toml:21:39]
+             21 │ window = { tumbling = "10s", offset = "10s" }
+                ·                                       ──┬──
+                ·                                         ╰── here
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { session = "10s", offset = "1s" }"#,
+        )],
+        expect![[r#"
+              × `offset` goes with `tumbling` or `sliding`
+                ╭─[jobs/job.toml:21:38]
+             21 │ window = { session = "10s", offset = "1s" }
+                ·                                      ──┬─
+                ·                                        ╰── here
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { sliding = "10s", slide = "2s", offset = "3s" }"#,
+        )],
+        expect![[r#"
+              × `offset` has to be less than the distance between windows
+                ╭─[jobs/job.toml:21:52]
+             21 │ window = { sliding = "10s", slide = "2s", offset = "3s" }
+                ·                                                    ──┬─
+                ·                                                      ╰── here
+                ╰────
+        "#]],
+    );
+}
+
+#[test]
+fn triggers() {
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { tumbling = "10s", trigger = "never" }"#,
+        )],
+        expect![[r#"
+              × `trigger` of `window` of [operator.stats] is "never": expected "event-time" or "processing-time"
+                ╭─[jobs/job.toml:21:40]
+             21 │ window = { tumbling = "10s", trigger = "never" }
+                ·                                        ───┬───
+                ·                                           ╰── not one of them
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { tumbling = "10s", trigger = "processing-time" }"#,
+        )],
+        expect![[r#"
+              × the trigger's time is not the window's: set `clock = "event"` or `"processing"` alike
+                ╭─[jobs/job.toml:21:40]
+             21 │ window = { tumbling = "10s", trigger = "processing-time" }
+                ·                                        ────────┬────────
+                ·                                                ╰── here
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { tumbling = "10s", trigger = { count = 0 } }"#,
+        )],
+        expect![[r#"
+              × `count` of `trigger` of `window` of [operator.stats] is 0: expected an integer of at least 1
+                ╭─[jobs/job.toml:21:50]
+             21 │ window = { tumbling = "10s", trigger = { count = 0 } }
+                ·                                                  ┬
+                ·                                                  ╰── out of range
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { tumbling = "10s", trigger = { count = 1, continuous = "1s" } }"#,
+        )],
+        expect![[r#"
+              × a trigger is either { count = 100 } or { continuous = "10s" }
+                ╭─[jobs/job.toml:21:30]
+             21 │ window = { tumbling = "10s", trigger = { count = 1, continuous = "1s" } }
+                ·                              ───┬───
+                ·                                 ╰── here
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { tumbling = "10s", trigger = { counts = 1 } }"#,
+        )],
+        expect![[r#"
+              × a trigger is either { count = 100 } or { continuous = "10s" }
+                ╭─[jobs/job.toml:21:30]
+             21 │ window = { tumbling = "10s", trigger = { counts = 1 } }
+                ·                              ───┬───
+                ·                                 ╰── here
+                ╰────
+              × unknown key `counts` in `trigger` of `window` of [operator.stats]
+                ╭─[jobs/job.toml:21:42]
+             21 │ window = { tumbling = "10s", trigger = { counts = 1 } }
+                ·                                          ───┬──
+                ·                                             ╰── not known here
+                ╰────
+              help: did you mean `count`?
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { global = true, clock = "processing" }"#,
+        )],
+        expect![[r#"
+              × a global window by processing time never ends: it needs a `trigger`
+                ╭─[jobs/job.toml:21:1]
+             21 │ window = { global = true, clock = "processing" }
+                · ───┬──
+                ·    ╰── here
+                ╰────
+        "#]],
+    );
+}
+
+#[test]
+fn lateness_and_bounds() {
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { tumbling = "10s", clock = "processing", lateness = "1s" }"#,
+        )],
+        expect![[r#"
+              × nothing is late by processing time: leave `lateness` out
+                ╭─[jobs/job.toml:21:63]
+             21 │ window = { tumbling = "10s", clock = "processing", lateness = "1s" }
+                ·                                                               ──┬─
+                ·                                                                 ╰── here
+                ╰────
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { global = true, lateness = "1s", start = "from" }"#,
+        )],
+        expect![[r#"
+              × nothing is late for a global window: leave `lateness` out
+                ╭─[jobs/job.toml:21:38]
+             21 │ window = { global = true, lateness = "1s", start = "from" }
+                ·                                      ──┬─
+                ·                                        ╰── here
+                ╰────
+              × a global window has neither start nor end
+                ╭─[jobs/job.toml:21:52]
+             21 │ window = { global = true, lateness = "1s", start = "from" }
+                ·                                                    ───┬──
+                ·                                                       ╰── here
+                ╰────
+        "#]],
+    );
+}
+
+#[test]
+fn who_has_windows() {
+    check_edited(
+        &[(
+            r#"function = "m.known"
+input = "trips""#,
+            r#"function = "m.known"
+input = "trips"
+window = { tumbling = "1h" }"#,
+        )],
+        expect![[r#"
+              × `known` is a map function, which has no windows
+                ╭─[jobs/job.toml:16:1]
+             16 │ window = { tumbling = "1h" }
+                · ───┬──
+                ·    ╰── leave it out
+                ╰────
+              help: windows go with aggregate and window functions
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }
+"#,
+            "",
+        )],
+        expect![[r#"
+              × `stats` is an aggregate function, which needs a window
+                ╭─[jobs/job.toml:18:12]
+             18 │ function = "m.stats"
+                ·            ────┬────
+                ·                ╰── has no window
+                ╰────
+              help: such as window = { tumbling = "1h" }
+        "#]],
+    );
+}
+
+#[test]
+fn windows_by_event_time_need_event_time() {
+    check_edited(
+        &[(
+            r#"time = { column = "at", out-of-orderness = "10s" }
+"#,
+            "",
+        )],
+        expect![[r#"
+              × the windows are by event time, and the source `trips` has no `time`
+               ╭─[jobs/job.toml:8:9]
+             8 │ [source.trips]
+               ·         ──┬──
+               ·           ╰── without `time`
+               ╰────
+                ╭─[jobs/job.toml:20:1]
+             20 │ window = { tumbling = "1h", start = "hour" }
+                · ───┬──
+                ·    ╰── by event time
+                ╰────
+              help: add time = { column = "...", out-of-orderness = "..." } there, or set `clock = "processing"` here
+        "#]],
+    );
+    check_edited(
+        &[
+            (
+                r#"time = { column = "at", out-of-orderness = "10s" }
+"#,
+                "",
+            ),
+            (
+                r#"window = { tumbling = "1h", start = "hour" }"#,
+                r#"window = { tumbling = "1h", clock = "processing" }"#,
+            ),
+        ],
+        expect![[r#"
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   tumbling 1h of processing time
+                reads    rides int64 (from int32)
+                out      city utf8, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+    check_edited(
+        &[
+            (
+                r#"time = { column = "at", out-of-orderness = "10s" }
+"#,
+                "",
+            ),
+            (
+                r#"function = "m.known"
+input = "trips""#,
+                r#"function = "m.known"
+input = "trips"
+time = { column = "at" }"#,
+            ),
+        ],
+        expect![[r#"
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known -> known/watermark
+              trips: source memory
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known/watermark: watermark
+                from     known.output
+                time     at, out of order by 0ms
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+              known/watermark.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known/watermark.output
+                key      city
+                window   tumbling 1h of event time
+                reads    rides int64 (from int32)
+                out      city utf8, hour timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+    check_edited(
+        &[
+            (
+                r#"time = { column = "at", out-of-orderness = "10s" }
+"#,
+                "",
+            ),
+            (r#"window = { tumbling = "1h", start = "hour" }"#, "window = { global = true }"),
+        ],
+        expect![[r#"
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   global of event time
+                reads    rides int64 (from int32)
+                out      city utf8, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+    check_edited(
+        &[
+            (
+                r#"time = { column = "at", out-of-orderness = "10s" }
+"#,
+                "",
+            ),
+            (
+                r#"function = "m.stats"
+input = "known"
+key = ["city"]
+window = { tumbling = "1h", start = "hour" }"#,
+                r#"function = "m.by_line"
+input = "known"
+key = ["line"]"#,
+            ),
+        ],
+        expect![[r#"
+              ⚠ `by_line` sets timers by event time, and the source `trips` has no `time`: they fire at the end of the
+              │ input only
+               ╭─[jobs/job.toml:8:9]
+             8 │ [source.trips]
+               ·         ──┬──
+               ·           ╰── without `time`
+               ╰────
+                ╭─[jobs/job.toml:17:12]
+             17 │ function = "m.by_line"
+                ·            ─────┬─────
+                ·                 ╰── sets timers
+                ╰────
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (line), 4 channels
+            task 2 x2: stats -> out
+              stats: process m.by_line
+                from     known.output
+                key      line
+                reads    rides int64 (from int32)
+                out      at timestamp, city utf8, line int32, fare float64, rides int32, total int64
+                out alerts text utf8
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+}
+
+#[test]
+fn windows_of_every_kind() {
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { sliding = "10s", slide = "2s", offset = "1s", lateness = "1m", end = "until" }"#,
+        )],
+        expect![[r#"
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   sliding 10s every 2s offset 1s of event time, lateness 1m
+                reads    rides int64 (from int32)
+                out      city utf8, until timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { session = "12h", trigger = { continuous = "10s" } }"#,
+        )],
+        expect![[r#"
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   session 12h of event time, fires by continuous 10s
+                reads    rides int64 (from int32)
+                out      city utf8, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            "window = { global = true, trigger = { count = 100 }, purge = true }",
+        )],
+        expect![[r#"
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   global of event time, fires by count 100, purges
+                reads    rides int64 (from int32)
+                out      city utf8, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+    check_edited(
+        &[(
+            r#"window = { tumbling = "1h", start = "hour" }"#,
+            r#"window = { tumbling = "1m", clock = "processing" }"#,
+        )],
+        expect![[r#"
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   tumbling 1m of processing time
+                reads    rides int64 (from int32)
+                out      city utf8, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+}
