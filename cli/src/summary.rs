@@ -48,7 +48,7 @@ pub(crate) fn table(status: &JobStatus, stopped: bool) -> String {
 /// The figures of operators, one a row.
 pub(crate) fn operators(operators: &[OperatorStatus], elapsed_ms: u64) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    table.load_style(presets::NOTHING);
     table.set_header([
         "operator",
         "p",

@@ -44,11 +44,11 @@ impl Catalog {
 
 impl ConnectorCatalog for Catalog {
     fn sources(&self) -> Vec<&str> {
-        self.connectors.source_names().collect()
+        self.connectors.source_names().to_vec()
     }
 
     fn sinks(&self) -> Vec<&str> {
-        self.connectors.sink_names().collect()
+        self.connectors.sink_names().to_vec()
     }
 
     fn source_outputs(

@@ -173,28 +173,25 @@ fn output(
     OutputSpec { function: plan.declaration.name.clone(), ports: plan.outputs.iter().map(port).collect() }
 }
 
-/// Outputs of timers. Their origin has the columns that any port carries: key columns and nulls.
+/// Outputs of timers. Their origin has the columns that any port carries: key columns, and nulls where a port carries
+/// a column of rows, which a timer has not.
 fn timers(plan: &FunctionNode, key: &KeyPlan) -> TimerSpec {
     let mut origin: Vec<(Field, Option<usize>)> = Vec::new();
     let mut ports = Vec::new();
     for output in &plan.outputs {
-        let mut columns = Vec::new();
-        for (planned, field) in output.timer_columns.iter().zip(output.schema.fields()) {
-            let key_column = match *planned {
-                Planned::Made(i) => {
-                    columns.push(OutputColumn::Made(i));
-                    continue;
-                }
-                Planned::Key(i) => Some(i),
-                _ => None,
+        let columns = output.timer_columns.as_ref().unwrap_or(&output.columns);
+        let column = |(planned, field): (&Planned, &Field)| {
+            let (key_column, field) = match *planned {
+                Planned::Made(i) => return OutputColumn::Made(i),
+                Planned::Key(i) => (Some(i), &key.schema.fields()[i]),
+                _ => (None, field),
             };
-            columns.push(OutputColumn::Carried(origin.len()));
             let name = format!("{} {}", origin.len(), field.name);
-            let key_field = key_column.map(|i| &key.schema.fields()[i]);
-            let (data_type, nullable) =
-                key_field.map_or((field.data_type, true), |k| (k.data_type, k.nullable));
-            origin.push((Field { name, data_type, nullable }, key_column));
-        }
+            let nullable = field.nullable || key_column.is_none();
+            origin.push((Field { name, data_type: field.data_type, nullable }, key_column));
+            OutputColumn::Carried(origin.len() - 1)
+        };
+        let columns = columns.iter().zip(output.schema.fields()).map(column).collect();
         ports.push(PortLayout { schema: output.schema.clone(), columns });
     }
     let (fields, key_of_column): (Vec<_>, Vec<_>) = origin.into_iter().unzip();

@@ -1,0 +1,99 @@
+//! `millstream build`: a crate of functions becomes a component, checked by the host that will run it.
+
+mod describe;
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+};
+
+use millstream_guest_build::{BuildError, BuildOptions, BuiltModule, Search, Step, Toolchain, build_rust};
+use millstream_types::Manifest;
+use miette::{IntoDiagnostic, miette};
+
+use crate::{
+    args,
+    exit::{Exit, Failure},
+    load,
+    printer::Printer,
+};
+
+/// Where modules go, from the crate's folder.
+pub(crate) const OUTPUT: &str = "target/millstream";
+
+/// A module that has been built and written.
+pub(crate) struct Built {
+    /// What the host read in it.
+    pub(crate) manifest: Manifest,
+    /// The component's file.
+    pub(crate) path: PathBuf,
+    size: usize,
+    imports: Vec<String>,
+    fresh: bool,
+}
+
+pub(crate) fn run(args: &args::Build, printer: &Printer) -> Result<Exit, Failure> {
+    let folder = args.folder.as_deref().unwrap_or(Path::new("."));
+    let built = build(folder, args.output.as_deref(), args.locked, printer)?;
+    printer.result(&describe::document(&built), || describe::text(&built));
+    Ok(Exit::Success)
+}
+
+/// Builds the crate in a folder. What is being done is told on stderr, as are the compiler's own words.
+pub(crate) fn build(
+    folder: &Path,
+    output: Option<&Path>,
+    locked: bool,
+    printer: &Printer,
+) -> Result<Built, Failure> {
+    let progress = |step: &Step| printer.note(&step.to_string());
+    let search = Search { directory: folder.to_owned(), may_install: true };
+    let toolchain = Toolchain::find(&search, &progress).into_diagnostic().map_err(Failure::environment)?;
+    let options = BuildOptions { target_dir: target_folder(folder), locked };
+    let module = build_rust(&toolchain, folder, &options, &progress).map_err(build_failed)?;
+    let manifest = inspect(&module)?;
+    let description = millstream_guest_build::describe(&module.component).into_diagnostic();
+    let imports = description.map_err(Failure::invalid)?.imports;
+    let path = match output {
+        Some(path) => path.to_owned(),
+        None => folder.join(OUTPUT).join(format!("{}.wasm", module.name)),
+    };
+    write(&path, &module.component)
+        .map_err(|e| Failure::environment(miette!("{}: cannot be written: {e}", path.display())))?;
+    Ok(Built { manifest, path, size: module.component.len(), imports, fresh: module.fresh })
+}
+
+/// Cargo's own folder for what it makes: the crate's, unless the user has one for all crates.
+fn target_folder(folder: &Path) -> PathBuf {
+    let shared = env::var_os("CARGO_TARGET_DIR").filter(|value| !value.is_empty());
+    let chosen = shared.map_or_else(|| folder.join("target"), PathBuf::from);
+    std::path::absolute(&chosen).unwrap_or(chosen)
+}
+
+/// Loads the module as a job would and reads its manifest.
+fn inspect(module: &BuiltModule) -> Result<Manifest, Failure> {
+    let engine = load::engine()?;
+    let manifest = engine.compile(&module.name, &module.component).and_then(|module| module.manifest());
+    Ok(manifest.into_diagnostic().map_err(Failure::invalid)?.as_ref().clone())
+}
+
+/// A crate that does not compile is the user's; a tool or file that is missing is the machine's.
+fn build_failed(error: BuildError) -> Failure {
+    let machine = matches!(error, BuildError::Cargo(_) | BuildError::Read { .. });
+    let report = Err::<(), _>(error).into_diagnostic();
+    match report {
+        Err(report) if machine => Failure::environment(report),
+        Err(report) => Failure::invalid(report),
+        Ok(()) => unreachable!("it is an error"),
+    }
+}
+
+/// A job that starts meanwhile sees the old module or the new one, never half of it.
+fn write(path: &Path, component: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    io::Write::write_all(&mut file, component)?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
