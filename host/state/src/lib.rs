@@ -32,6 +32,8 @@ mod timer_wheel;
 mod timers;
 mod value_state;
 mod window_state;
+#[cfg(test)]
+mod window_tests;
 
 pub use backend::{KeyedBackend, MapKeys};
 pub use context::{KeyedContext, StateId};
