@@ -157,7 +157,7 @@ impl UserFunction for WasmFunction {
             })
             .await?;
         let accumulators =
-            lift::batch(found.accumulators, slot.accumulator_columns(), count, &"the accumulators");
+            lift::batch(found.accumulators, slot.accumulator_columns(), count, &"the batch of accumulators");
         let accumulators = slot.taken("accumulate", accumulators)?;
         let rejected = outcome::rejected(found.rejected, Inputs { count: input.rows, what: "rows" });
         Ok(Accumulated { accumulators, rejected: slot.taken("accumulate", rejected)? })
@@ -181,7 +181,8 @@ impl UserFunction for WasmFunction {
                 _ => Err(other_kind()),
             })
             .await?;
-        let merged = lift::batch(found, slot.accumulator_columns(), into.rows, &"the merged accumulators");
+        let merged =
+            lift::batch(found, slot.accumulator_columns(), into.rows, &"the batch of merged accumulators");
         slot.taken("merge", merged)
     }
 

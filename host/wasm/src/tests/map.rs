@@ -28,7 +28,7 @@ pub(super) fn manifest(input: &str, output: &str, carry: &str) -> String {
 pub(super) fn map_module(manifest: &str, apply: &str) -> Wat {
     let body = format!(
         r#"{open_and_close}
-          (func (export "millstream:function/map-function@0.1.0#apply")
+          (func $apply (export "millstream:function/map-function@0.1.0#apply")
             (param $rows i32) (param $columns i32) (param $column_count i32)
             (param $has_times i32) (param $times i32) (param $time_count i32) (result i32)
             {apply})

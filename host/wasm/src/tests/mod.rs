@@ -1,7 +1,11 @@
 //! Guests written by hand, in the text form of WebAssembly, that do exactly what a test is about.
 
 mod guest;
+mod limits;
 mod map;
+mod modules;
+mod process;
+mod windows;
 
 use std::sync::Arc;
 
