@@ -20,6 +20,7 @@ use arrow_json::{
     reader::{ArrayDecoder, Decoder, DecoderContext, DecoderFactory, Tape, TapeElement},
 };
 use arrow_schema::{ArrowError, Field as ArrowField, FieldRef, Schema as ArrowSchema};
+use memchr::memchr;
 use millstream_types::{DataType, Field, Limits, Schema};
 
 use super::{
@@ -71,7 +72,10 @@ impl RecordDecoder for JsonDecoder {
 /// One row a line: a value that goes on in the next line is refused, however the lines are cut into batches.
 fn decode(decoder: &mut Decoder, bytes: &[u8], records: usize) -> Result<Vec<ArrayRef>, String> {
     let mut found = 0;
-    for line in bytes.split_inclusive(|b| *b == b'\n') {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (line, behind) = rest.split_at(memchr(b'\n', rest).map_or(rest.len(), |at| at + 1));
+        rest = behind;
         decoder.decode(line).map_err(|e| e.to_string())?;
         found += usize::from(decoder.len() > found);
         if decoder.has_partial_record() || decoder.len() > found {

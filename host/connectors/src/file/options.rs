@@ -18,7 +18,8 @@ pub(crate) struct FileSourceOptions {
     pub(crate) compression: Option<Compression>,
     /// Bytes that one reader reads of a file before it takes another piece.
     pub(crate) split_size: Option<ByteSize>,
-    /// How often to look for new files; without it the source ends with the files that are there.
+    /// How often to look for new files; without it the source ends with the files that are there. A file is read as
+    /// long as it is when it is found: it should be written elsewhere and moved here.
     pub(crate) watch: Option<TextDuration>,
 }
 

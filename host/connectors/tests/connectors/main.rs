@@ -1,5 +1,6 @@
 //! Connectors over real files, through the traits that tasks use.
 
+mod bad_files;
 mod bad_input;
 mod file;
 mod generator;

@@ -1,8 +1,9 @@
 //! Runs sources and sinks as a task would.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use arrow_array::RecordBatch;
+use expect_test::Expect;
 use millstream_connectors::Connectors;
 use millstream_operator::{
     Assignment, BadRow, ConnectorError, OperatorContext, OperatorMetrics, Read, Sink, Source, SystemClock,
@@ -131,4 +132,24 @@ pub(crate) fn json_lines(records: &RecordBatch) -> Vec<String> {
 /// Names and sizes do not change with the folder: positions are shown without it.
 pub(crate) fn without_folder(text: &str, folder: &Path) -> String {
     text.replace(&format!("{}/", folder.display()), "")
+}
+
+/// Reads a file of these bytes; rows first, then what was bad, or the error.
+pub(crate) fn check_file(
+    name: &str,
+    bytes: &[u8],
+    options: Value,
+    columns: &[(&str, &str)],
+    expected: Expect,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join(name), bytes).expect("written");
+    let mut options = options;
+    options["path"] = name.into();
+    let source = source("file", options, columns, folder.path());
+    let shown = match read(&*source) {
+        Ok(found) => found.shown(),
+        Err(error) => format!("{:?}: {error}\n", error.whose),
+    };
+    expected.assert_eq(&without_folder(&shown, folder.path()));
 }
