@@ -1,6 +1,6 @@
 //! The columns by which rows are keyed and dealt out.
 
-use millstream_types::{Function, FunctionKind, Schema};
+use millstream_types::{Distribution, Function, FunctionKind, Schema};
 
 use super::{
     Drafts,
@@ -54,9 +54,10 @@ pub(super) fn plan(
     let Some(key) = table.key.as_ref().filter(|k| !k.value.is_empty()) else {
         let has_key = table.key.is_some();
         return match function.kind {
-            FunctionKind::Map | FunctionKind::Async => Ok(None),
             _ if !function.key.is_empty() => refuse_missing(drafts, function, span),
-            FunctionKind::Process if !has_key => refuse_process(drafts, function, span),
+            FunctionKind::Map | FunctionKind::Async if !is_keyed(function) => Ok(None),
+            FunctionKind::Aggregate | FunctionKind::Window => whole_stream(),
+            _ if !has_key => refuse_keyless(drafts, function, span),
             _ => whole_stream(),
         };
     };
@@ -103,6 +104,11 @@ fn function_columns(
     bound.into_iter().collect()
 }
 
+/// Whether the function wants all rows of a key in one subtask.
+fn is_keyed(function: &Function) -> bool {
+    function.inputs.iter().any(|i| i.distribution == Distribution::Keyed)
+}
+
 fn count(columns: usize) -> String {
     if columns == 1 { "1 column".to_owned() } else { format!("{columns} columns") }
 }
@@ -115,8 +121,10 @@ fn refuse_missing<T>(drafts: &Drafts<'_>, function: &Function, span: &Span) -> R
     Err(())
 }
 
-fn refuse_process<T>(drafts: &Drafts<'_>, function: &Function, span: &Span) -> Result<T, ()> {
-    let message = format!("`{}` is a process function, which needs a key", function.name);
+fn refuse_keyless<T>(drafts: &Drafts<'_>, function: &Function, span: &Span) -> Result<T, ()> {
+    let what =
+        if function.kind == FunctionKind::Process { "is a process function" } else { "has a keyed input" };
+    let message = format!("`{}` {what}, which needs a key", function.name);
     let problem = Problem::error(message).at(span, "has no key");
     drafts.problems().push(problem.help("key = [\"column\"], or key = [] for one key over the whole stream"));
     Err(())

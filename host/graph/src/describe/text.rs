@@ -102,6 +102,8 @@ impl Display for WindowDescription {
         write!(f, " of {} time", self.clock)?;
         if self.trigger != format!("{}-time", self.clock) {
             write!(f, ", fires by {}", self.trigger)?;
+        } else if self.kind == "global" {
+            f.write_str(", fires at the end of the input")?;
         }
         if self.lateness != "0ms" {
             write!(f, ", lateness {}", self.lateness)?;

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::support::check_edited;
+use crate::support::{check, check_edited, edited, plan};
 
 #[test]
 fn a_column_that_is_not_there() {
@@ -353,6 +353,38 @@ key = ["town"]"#,
               help: its columns: city, hour, count
         "#]],
     );
+}
+
+#[test]
+fn who_needs_a_key() {
+    let job = |function: &str| {
+        edited(&[
+            ("function = \"m.stats\"", function),
+            ("key = [\"city\"]\nwindow = { tumbling = \"1h\", start = \"hour\" }\n", ""),
+        ])
+    };
+    check(&job("function = \"m.tally\""), expect![[r#"
+          × `tally` is a process function, which needs a key
+            ╭─[jobs/job.toml:18:12]
+         18 │ function = "m.tally"
+            ·            ────┬────
+            ·                ╰── has no key
+            ╰────
+          help: key = ["column"], or key = [] for one key over the whole stream
+    "#]]);
+    check(&job("function = \"m.sharded\""), expect![[r#"
+          × `sharded` has a keyed input, which needs a key
+            ╭─[jobs/job.toml:18:12]
+         18 │ function = "m.sharded"
+            ·            ─────┬─────
+            ·                 ╰── has no key
+            ╰────
+          help: key = ["column"], or key = [] for one key over the whole stream
+    "#]]);
+    let one_key = plan(&job("key = []\nfunction = \"m.tally\"")).expect("valid");
+    let tally = one_key.logical.nodes.iter().find(|n| n.name == "stats").expect("there");
+    assert!(tally.function().and_then(|f| f.key.as_ref()).expect("keyed").is_whole_stream());
+    assert_eq!(tally.parallelism, 1);
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Plans of jobs with nothing wrong in them.
 
-use expect_test::expect;
-use millstream_graph::JobFormat;
+use std::{path::Path, time::Duration};
 
-use crate::support::{JOB, check, check_edited, plan, plan_of};
+use expect_test::expect;
+use millstream_graph::{BoundColumn, JobFormat, OutputColumn};
+use millstream_types::DataType;
+
+use crate::support::{JOB, check, check_edited, edited, plan, plan_of};
 
 #[test]
 fn a_chain_an_exchange_and_a_chain() {
@@ -339,153 +342,45 @@ input = "totals.alerts"
     );
     let plan = plan(&job).expect("valid");
     let node = plan.logical.nodes.iter().find_map(|n| n.function()).expect("one function");
-    expect![[r#"
+    let key = node.key.as_ref().expect("keyed");
+    assert_eq!(key.columns, [0]);
+    let line = BoundColumn { column: 0, cast: Some(DataType::Int64), reject_null: false };
+    assert_eq!(key.function_columns, [line], "keys are as in the stream and widened for the function");
+    let columns: Vec<_> =
+        node.outputs.iter().map(|o| (o.columns.as_slice(), o.timer_columns.as_deref())).collect();
+    let (input, made) = (OutputColumn::Input, OutputColumn::Made(0));
+    let extended: &[OutputColumn] = &[input(0), input(1), input(2), made];
+    assert_eq!(
+        columns,
+        [(extended, None), (&[made], Some([made].as_slice()))],
+        "a timer has no row to carry"
+    );
+    assert_eq!((node.limits.memory, node.limits.call_timeout), (Some(2 << 20), Some(Duration::from_secs(1))));
+    assert_eq!(node.allow, ["env:A"]);
+}
+
+#[test]
+fn a_timer_carries_the_key() {
+    let plan = plan(&edited(&[
         (
-            Some(
-                KeyPlan {
-                    columns: [
-                        0,
-                    ],
-                    schema: Schema {
-                        fields: [
-                            Field {
-                                name: "line",
-                                data_type: Int32,
-                                nullable: false,
-                            },
-                        ],
-                        arrow: Schema {
-                            fields: [
-                                Field {
-                                    name: "line",
-                                    data_type: Int32,
-                                },
-                            ],
-                            metadata: {},
-                        },
-                    },
-                    function_columns: [
-                        BoundColumn {
-                            column: 0,
-                            cast: Some(
-                                Int64,
-                            ),
-                            reject_null: false,
-                        },
-                    ],
-                },
-            ),
-            [
-                OutputPlan {
-                    schema: Schema {
-                        fields: [
-                            Field {
-                                name: "line",
-                                data_type: Int32,
-                                nullable: false,
-                            },
-                            Field {
-                                name: "rides",
-                                data_type: Int32,
-                                nullable: false,
-                            },
-                            Field {
-                                name: "rides64",
-                                data_type: Int64,
-                                nullable: false,
-                            },
-                            Field {
-                                name: "total",
-                                data_type: Int64,
-                                nullable: false,
-                            },
-                        ],
-                        arrow: Schema {
-                            fields: [
-                                Field {
-                                    name: "line",
-                                    data_type: Int32,
-                                },
-                                Field {
-                                    name: "rides",
-                                    data_type: Int32,
-                                },
-                                Field {
-                                    name: "rides64",
-                                    data_type: Int64,
-                                },
-                                Field {
-                                    name: "total",
-                                    data_type: Int64,
-                                },
-                            ],
-                            metadata: {},
-                        },
-                    },
-                    columns: [
-                        Input(
-                            0,
-                        ),
-                        Input(
-                            1,
-                        ),
-                        Input(
-                            2,
-                        ),
-                        Made(
-                            0,
-                        ),
-                    ],
-                    timer_columns: None,
-                },
-                OutputPlan {
-                    schema: Schema {
-                        fields: [
-                            Field {
-                                name: "text",
-                                data_type: Utf8,
-                                nullable: false,
-                            },
-                        ],
-                        arrow: Schema {
-                            fields: [
-                                Field {
-                                    name: "text",
-                                    data_type: Utf8View,
-                                },
-                            ],
-                            metadata: {},
-                        },
-                    },
-                    columns: [
-                        Made(
-                            0,
-                        ),
-                    ],
-                    timer_columns: Some(
-                        [
-                            Made(
-                                0,
-                            ),
-                        ],
-                    ),
-                },
-            ],
-            FunctionLimits {
-                memory: Some(
-                    2097152,
-                ),
-                call_timeout: Some(
-                    1s,
-                ),
-                output: None,
-            },
-            [
-                "env:A",
-            ],
-        )
-    "#]]
-    .assert_debug_eq(&(&node.key, &node.outputs, &node.limits, &node.allow));
+            "function = \"m.known\"",
+            "function = \"m.by_line\"\nkey = [\"line\"]\ncolumns = { rides = \"line\" }",
+        ),
+        (
+            "at = \"timestamp\", city = \"utf8\", line = \"int32\", fare = \"float64?\", rides = \"int32\"",
+            "line = \"int32\"",
+        ),
+        ("time = { column = \"at\", out-of-orderness = \"10s\" }\n", ""),
+        (
+            "window = { tumbling = \"1h\", start = \"hour\" }",
+            "window = { global = true }\ncolumns = { rides = \"total\" }",
+        ),
+        ("key = [\"city\"]", "key = [\"line\"]"),
+    ]));
+    let plan = plan.unwrap_or_else(|error| panic!("{}", error.0.render(false)));
+    let node = plan.logical.nodes.iter().find_map(|n| n.function()).expect("one function");
+    let expected = [OutputColumn::Key(0), OutputColumn::Made(0)];
+    assert_eq!(node.outputs[0].timer_columns.as_deref(), Some(expected.as_slice()));
 }
 
 #[test]
@@ -727,4 +622,29 @@ fn the_same_job_as_json() {
     "#]]
     .assert_debug_eq(&error.0.records());
     assert_eq!(error.to_string(), "1 error in jobs/job.toml");
+}
+
+#[test]
+fn the_name_of_a_file_says_how_it_is_written() {
+    assert_eq!(JobFormat::of_path(Path::new("jobs/a.JSON")), JobFormat::Json);
+    assert_eq!(JobFormat::of_path(Path::new("jobs/a.toml")), JobFormat::Toml);
+    assert_eq!(JobFormat::of_path(Path::new("jobs/a")), JobFormat::Toml);
+}
+
+#[test]
+fn no_part_of_a_job_breaks_the_planner() {
+    for end in 0..JOB.len() {
+        // Whatever comes of it, it is a plan or a list of errors, and both can be shown.
+        match plan(&JOB[..end]) {
+            Ok(plan) => assert!(!plan.describe().to_string().is_empty()),
+            Err(error) => assert!(!error.0.render(false).is_empty(), "{end}"),
+        }
+    }
+    let lines: Vec<&str> = JOB.lines().collect();
+    for without in 0..lines.len() {
+        let kept = lines.iter().enumerate().filter(|(i, _)| *i != without).map(|(_, l)| *l);
+        if let Err(error) = plan(&kept.collect::<Vec<_>>().join("\n")) {
+            assert!(error.0.problems().iter().all(|p| !p.message.is_empty()));
+        }
+    }
 }

@@ -464,7 +464,7 @@ time = { column = "at" }"#,
               stats: aggregate m.stats
                 from     known.output
                 key      city
-                window   global of event time
+                window   global of event time, fires at the end of the input
                 reads    rides int64 (from int32)
                 out      city utf8, count int64
               out: sink memory
