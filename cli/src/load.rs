@@ -25,7 +25,7 @@ pub(crate) fn load(path: &Path, parallelism: Option<u32>, printer: &Printer) -> 
     let text =
         text.map_err(|e| Failure::environment(miette::miette!("{}: cannot be read: {e}", path.display())))?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let modules = Modules::new(engine()?, &folder);
+    let modules = Modules::new(engine()?);
     let catalog = Catalog::new(&folder);
     let mut file =
         JobFile::read(SourceText::new(path, text), JobFormat::of_path(path), &|name| env::var(name).ok());

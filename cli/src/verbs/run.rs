@@ -22,7 +22,8 @@ const REFRESH: Duration = Duration::from_millis(250);
 pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> {
     let loaded = load(&args.job, args.parallelism, printer)?;
     if args.explain {
-        printer.note("EXPLAIN PENDING");
+        let explanation = loaded.plan.describe();
+        printer.result(&explanation, || explanation.to_string());
         return Ok(Exit::Success);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -12,31 +12,29 @@ use millstream_operator::{FunctionError, FunctionFactory};
 use millstream_types::Manifest;
 use millstream_wasm::{FunctionLimits, Module, WasmEngine};
 
-/// The modules that job files in a folder name by path.
+/// The modules that job files name by path.
 pub struct Modules {
     engine: Arc<WasmEngine>,
-    folder: PathBuf,
     compiled: Mutex<HashMap<PathBuf, Module>>,
 }
 
 impl Modules {
-    /// Modules for a job file in `folder`, run by `engine`.
-    pub fn new(engine: Arc<WasmEngine>, folder: impl Into<PathBuf>) -> Self {
-        Self { engine, folder: folder.into(), compiled: Mutex::default() }
+    /// Modules that `engine` runs.
+    pub fn new(engine: Arc<WasmEngine>) -> Self {
+        Self { engine, compiled: Mutex::default() }
     }
 
     /// The module at a path, compiled at its first use.
     pub fn module(&self, path: &Path) -> Result<Module, FunctionError> {
-        let path = self.folder.join(path);
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = compiled.get(&path) {
+        if let Some(module) = compiled.get(path) {
             return Ok(module.clone());
         }
         let name = path.display().to_string();
         let unreadable =
             |e| FunctionError::Module { module: name.clone(), problem: format!("it cannot be read: {e}") };
-        let module = self.engine.compile(&name, &fs::read(&path).map_err(unreadable)?)?;
-        compiled.insert(path, module.clone());
+        let module = self.engine.compile(&name, &fs::read(path).map_err(unreadable)?)?;
+        compiled.insert(path.to_owned(), module.clone());
         Ok(module)
     }
 
@@ -53,7 +51,12 @@ impl Modules {
 
 impl ModuleResolver for Modules {
     fn resolve(&self, path: &Path) -> Result<Arc<Manifest>, String> {
-        self.module(path).and_then(|module| module.manifest()).map_err(|e| e.to_string())
+        // The plan names the module itself.
+        let problem = |error| match error {
+            FunctionError::Module { problem, .. } => problem,
+            other => other.to_string(),
+        };
+        self.module(path).and_then(|module| module.manifest()).map_err(problem)
     }
 }
 
