@@ -38,7 +38,8 @@ pub fn rotations(_tailnum: &str, _window: Window, legs: &[RotationLeg]) -> Optio
         first: Timestamp(*hours.first()?),
         last: Timestamp(*hours.last()?),
         legs: legs.len() as i64,
-        dep_delay: legs.iter().filter_map(|leg| leg.dep_delay).sum(),
+        // Not `sum`: that of nothing is -0.
+        dep_delay: legs.iter().filter_map(|leg| leg.dep_delay).fold(0.0, |sum, delay| sum + delay),
         longest_wait: longest / MINUTE,
     })
 }
