@@ -2,6 +2,7 @@
 //!
 //! Those that touch every byte of a record are functions over whole columns; the others are rows.
 
+mod bytes;
 mod keyed;
 mod lines;
 mod shuffle;

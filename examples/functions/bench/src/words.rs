@@ -3,6 +3,8 @@
 use millstream::column::VarValues;
 use millstream::{Collector, Columns, Function, Input, Output, Picked, Text, ValueState};
 
+use crate::bytes::positions;
+
 /// Lines of words, one space between two.
 #[derive(Columns)]
 pub struct Lines {
@@ -20,19 +22,80 @@ pub struct Words {
 #[millstream::map(columns, carry = "replace")]
 pub fn split(lines: Lines) -> Picked<Words> {
     let VarValues { offsets, bytes } = &lines.line.0;
-    let rows = offsets.len() - 1;
     let spaces = bytes.iter().map(|&byte| usize::from(byte == b' ')).sum::<usize>();
-    let mut words = VarValues::with_capacity(rows + spaces, bytes.len());
-    let mut origins = Vec::with_capacity(rows + spaces);
+    let mut splitter = Splitter::new(bytes, offsets.len() + spaces);
     for (row, line) in offsets.windows(2).enumerate() {
-        let line = &bytes[line[0] as usize..line[1] as usize];
-        for word in line.split(|&byte| byte == b' ') {
-            words.push(word);
-            origins.push(row as u32);
+        splitter.line(row as u32, line[0] as usize, line[1] as usize);
+    }
+    splitter.finish()
+}
+
+/// Copies words next to each other. Most are shorter than a vector register: so whole ones are copied, and what
+/// is too much of a word is overwritten by the next.
+struct Splitter<'a> {
+    bytes: &'a [u8],
+    words: Vec<u8>,
+    end: usize,
+    offsets: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl<'a> Splitter<'a> {
+    fn new(bytes: &'a [u8], words: usize) -> Self {
+        let mut offsets = Vec::with_capacity(words + 1);
+        offsets.push(0);
+        Self { bytes, words: vec![0; bytes.len() + 16], end: 0, offsets, rows: Vec::with_capacity(words) }
+    }
+
+    #[inline]
+    fn line(&mut self, row: u32, start: usize, end: usize) {
+        let (mut word, mut at) = (start, start);
+        while at < end {
+            let mut spaces = self.spaces(at, end);
+            while spaces != 0 {
+                let space = at + spaces.trailing_zeros() as usize;
+                self.word(row, word, space);
+                word = space + 1;
+                spaces &= spaces - 1;
+            }
+            at += 16;
+        }
+        if word < end {
+            self.word(row, word, end);
         }
     }
-    let count = vec![1; origins.len()];
-    Picked { rows: origins, columns: Words { word: Text(words), count } }
+
+    /// One bit for each space among the 16 bytes from `at` on, but before `end`.
+    #[inline]
+    fn spaces(&self, at: usize, end: usize) -> u32 {
+        let mut chunk = [0; 16];
+        match self.bytes.get(at..at + 16) {
+            Some(whole) => chunk.copy_from_slice(whole),
+            None => chunk[..end - at].copy_from_slice(&self.bytes[at..end]),
+        }
+        let within = if end - at < 16 { (1 << (end - at)) - 1 } else { 0xffff };
+        positions(&chunk, b' ') & within
+    }
+
+    #[inline]
+    fn word(&mut self, row: u32, start: usize, end: usize) {
+        let length = end - start;
+        let target = &mut self.words[self.end..];
+        match (self.bytes.get(start..start + 16), target.first_chunk_mut::<16>()) {
+            (Some(source), Some(target)) if length <= 16 => target.copy_from_slice(source),
+            _ => target[..length].copy_from_slice(&self.bytes[start..end]),
+        }
+        self.end += length;
+        self.offsets.push(self.end as u32);
+        self.rows.push(row);
+    }
+
+    fn finish(mut self) -> Picked<Words> {
+        self.words.truncate(self.end);
+        let count = vec![1; self.rows.len()];
+        let word = Text(VarValues { offsets: self.offsets, bytes: self.words });
+        Picked { rows: self.rows, columns: Words { word, count } }
+    }
 }
 
 /// A number of times that a word was seen.
@@ -68,15 +131,29 @@ mod tests {
     use super::*;
     use millstream::testing;
 
+    fn words(lines: &[&str]) -> (Vec<u32>, Vec<String>) {
+        let mut values = VarValues::default();
+        lines.iter().for_each(|line| values.push(line.as_bytes()));
+        let Picked { rows, columns } = split(Lines { line: Text(values) });
+        assert_eq!(columns.count, vec![1; rows.len()]);
+        let word = |row| String::from_utf8_lossy(columns.word.0.row(row)).into_owned();
+        (rows.clone(), (0..rows.len()).map(word).collect())
+    }
+
     #[test]
     fn lines_become_words() {
-        let mut lines = VarValues::default();
-        lines.push(b"to be");
-        lines.push(b"or");
-        let words = split(Lines { line: Text(lines) });
-        assert_eq!(words.rows, [0, 0, 1]);
-        assert_eq!(words.columns.word.0, VarValues { offsets: vec![0, 2, 4, 6], bytes: b"tobeor".to_vec() });
-        assert_eq!(words.columns.count, [1, 1, 1]);
+        let (rows, words) = words(&["to be", "", "or", "not"]);
+        assert_eq!(rows, [0, 0, 2, 3]);
+        assert_eq!(words, ["to", "be", "or", "not"]);
+    }
+
+    #[test]
+    fn words_of_every_length_stay_whole() {
+        let expected: Vec<String> = (1..40).map(|length| "abcdefg".repeat(6)[..length].to_owned()).collect();
+        let (_, one_line) = words(&[&expected.join(" ")]);
+        assert_eq!(one_line, expected);
+        let (_, one_each) = words(&expected.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(one_each, expected);
     }
 
     #[test]

@@ -3,6 +3,9 @@
 mod bindings {
     #![allow(unsafe_code, reason = "generated from the WIT package")]
     wit_bindgen::generate!({ path: "../../../../wit", world: "map-module" });
+
+    use super::Component;
+    export!(Component with_types_in self);
 }
 
 use bindings::exports::millstream::function::{manifest, map_function};
@@ -27,5 +30,3 @@ impl map_function::Guest for Component {
 
     fn close() {}
 }
-
-bindings::export!(Component with_types_in bindings);

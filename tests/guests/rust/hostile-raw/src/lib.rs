@@ -21,6 +21,9 @@ mod bindings {
         world: "millstream:hostile/hostile",
         generate_all,
     });
+
+    use super::Component;
+    export!(Component with_types_in self);
 }
 
 mod fault;
@@ -29,5 +32,3 @@ mod map;
 mod process;
 
 struct Component;
-
-bindings::export!(Component with_types_in bindings);
