@@ -1,6 +1,6 @@
 //! The engine: compiles modules and holds what their instances share.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use millstream_operator::{FunctionError, ModuleInspector};
 use millstream_types::Manifest;
@@ -11,6 +11,7 @@ use wasmtime::{
 };
 
 use crate::{
+    cache::CompileCache,
     imports::{self, Guest},
     interfaces::Interfaces,
     limiter::MAX_TABLE_ELEMENTS,
@@ -24,6 +25,7 @@ use crate::{
 pub struct WasmEngine {
     shared: Arc<Shared>,
     linker: Linker<Guest>,
+    cache: Option<CompileCache>,
     recent: Mutex<Vec<(blake3::Hash, Module)>>,
 }
 
@@ -64,6 +66,7 @@ impl WasmEngine {
         let engine = Engine::new(&config(&options)).map_err(setup)?;
         let mut linker = Linker::new(&engine);
         imports::add_to_linker(&mut linker).map_err(setup)?;
+        let cache = options.cache_dir.as_deref().and_then(|dir| open_cache(dir, &engine));
         let ticker = Ticker::start(&engine, options.tick).map_err(EngineError::Ticker)?;
         let shared = Shared {
             engine,
@@ -72,7 +75,7 @@ impl WasmEngine {
             tick: options.tick,
             _ticker: ticker,
         };
-        Ok(Self { shared: Arc::new(shared), linker, recent: Mutex::default() })
+        Ok(Self { shared: Arc::new(shared), linker, cache, recent: Mutex::default() })
     }
 
     /// Compiles and checks a module; `name` is for messages. The last few modules are remembered by their bytes.
@@ -81,7 +84,8 @@ impl WasmEngine {
     /// If the bytes are no component, or one that exports or imports what this host does not know.
     pub fn compile(&self, name: &str, bytes: &[u8]) -> Result<Module, FunctionError> {
         let digest = blake3::hash(bytes);
-        if let Some((_, module)) = self.recent.lock().iter().find(|(of, _)| *of == digest) {
+        let known = |(of, module): &&(blake3::Hash, Module)| *of == digest && module.name() == name;
+        if let Some((_, module)) = self.recent.lock().iter().find(known) {
             return Ok(module.clone());
         }
         let error = |problem: String| FunctionError::Module { module: name.to_owned(), problem };
@@ -93,6 +97,19 @@ impl WasmEngine {
         let module = Module::new(name, interfaces, pre, self.shared.clone());
         self.remember(digest, &module);
         Ok(module)
+    }
+
+    /// The code of a module, from the cache if it is there.
+    fn component(&self, digest: &blake3::Hash, bytes: &[u8]) -> wasmtime::Result<Component> {
+        let engine = &self.shared.engine;
+        if let Some(component) = self.cache.as_ref().and_then(|cache| cache.load(engine, digest)) {
+            return Ok(component);
+        }
+        let component = Component::from_binary(engine, bytes)?;
+        if let Some(cache) = &self.cache {
+            cache.store(digest, &component);
+        }
+        Ok(component)
     }
 
     fn remember(&self, digest: blake3::Hash, module: &Module) {
@@ -108,6 +125,14 @@ impl ModuleInspector for WasmEngine {
     fn inspect(&self, name: &str, bytes: &[u8]) -> Result<Arc<Manifest>, FunctionError> {
         self.compile(name, bytes)?.manifest()
     }
+}
+
+/// A cache is a convenience: without one the engine works all the same.
+fn open_cache(dir: &Path, engine: &Engine) -> Option<CompileCache> {
+    let opened = CompileCache::open(dir, engine);
+    opened
+        .inspect_err(|error| tracing::warn!(dir = %dir.display(), %error, "no cache of compiled modules"))
+        .ok()
 }
 
 /// Says what bytes are that are no component.

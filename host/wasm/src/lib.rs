@@ -11,6 +11,7 @@
 
 mod bindings;
 mod boundary;
+mod cache;
 mod engine;
 mod executor;
 mod exports;

@@ -34,11 +34,11 @@ impl Default for WasmOptions {
 pub struct FunctionLimits {
     /// Linear memory: `limits.memory`.
     pub memory_bytes: usize,
-    /// Computing time of one call, without the time in which others ran: `limits.call-time`.
+    /// Computing time of one call, without the time in which others ran: `limits.call-timeout`.
     pub call_time: Duration,
-    /// What the guest may hand over in one call, as its result and to imports together: `limits.call-bytes`.
+    /// What the guest may hand over in one call, as its result and to imports together: `limits.output`.
     pub call_bytes: usize,
-    /// Memory above which the instance is replaced by a fresh one once its call is done: `limits.recycle-memory`.
+    /// Memory above which the instance is replaced by a fresh one once its call is done; none means that it is kept.
     pub recycle_memory_bytes: Option<usize>,
 }
 
@@ -46,9 +46,9 @@ impl FunctionLimits {
     /// The setting of [`FunctionLimits::memory_bytes`].
     pub const MEMORY_SETTING: &'static str = "limits.memory";
     /// The setting of [`FunctionLimits::call_time`].
-    pub const CALL_TIME_SETTING: &'static str = "limits.call-time";
+    pub const CALL_TIME_SETTING: &'static str = "limits.call-timeout";
     /// The setting of [`FunctionLimits::call_bytes`].
-    pub const CALL_BYTES_SETTING: &'static str = "limits.call-bytes";
+    pub const CALL_BYTES_SETTING: &'static str = "limits.output";
 }
 
 impl Default for FunctionLimits {

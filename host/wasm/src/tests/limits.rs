@@ -98,7 +98,7 @@ fn an_endless_loop_ends_with_its_time_and_lets_others_run_meanwhile() {
         }
     };
     let FunctionError::OverBudget { budget, .. } = &error else { panic!("{error}") };
-    assert_eq!(budget, "it has computed for 50ms, the limit of one call (`limits.call-time`)");
+    assert_eq!(budget, "it has computed for 50ms, the limit of one call (`limits.call-timeout`)");
     assert!(turns >= 3, "the loop gave way {turns} times");
     assert!(started.elapsed() < Duration::from_secs(5));
 }
@@ -150,7 +150,7 @@ fn a_result_of_more_bytes_than_a_call_may_hand_over_is_stopped() {
     let mut function = function(&map_module(&manifest(column, column, "replace"), many).build(), limits());
     let error = map(&mut *function, vec![Arc::new(Int64Array::from(vec![1]))]).expect_err("too much");
     let FunctionError::OverBudget { budget, .. } = &error else { panic!("{error}") };
-    assert_eq!(budget, "it hands over more than 1 MiB in one call (`limits.call-bytes`)");
+    assert_eq!(budget, "it hands over more than 1 MiB in one call (`limits.output`)");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn what_imports_get_in_one_call_is_bounded_together() {
     let flood = "(loop $more (call $log (i32.const 2) (i32.const 64) (i32.const 15)) (br $more))";
     let error = stopped(&on_seven(flood, ""));
     let FunctionError::OverBudget { budget, .. } = &error else { panic!("{error}") };
-    assert_eq!(budget, "it hands over more than 1 MiB in one call (`limits.call-bytes`)");
+    assert_eq!(budget, "it hands over more than 1 MiB in one call (`limits.output`)");
 }
 
 #[test]

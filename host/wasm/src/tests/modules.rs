@@ -1,5 +1,7 @@
 //! What is no module of this host is refused, with what was found and what was expected.
 
+use std::fs;
+
 use millstream_operator::{FunctionFactory, ModuleInspector};
 
 use super::{
@@ -84,6 +86,29 @@ fn manifests_that_cannot_be_used() {
         ..map_module("", ECHO)
     };
     assert!(refused(&trapping.build()).contains("trapped in `describe`"), "{}", refused(&trapping.build()));
+}
+
+#[test]
+fn a_compiled_module_is_kept_for_the_next_engine() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let bytes = map_module(&manifest("", "", "extend"), ECHO).build();
+    let name = || {
+        let options = WasmOptions {
+            instances: 4,
+            cache_dir: Some(dir.path().join("modules")),
+            ..WasmOptions::default()
+        };
+        let engine = WasmEngine::new(options).expect("an engine");
+        engine.inspect("test", &bytes).expect("a manifest").functions[0].name.clone()
+    };
+    let entries =
+        || fs::read_dir(dir.path().join("modules")).expect("a folder").map(|e| e.expect("an entry").path());
+    assert_eq!(name(), "f");
+    let kept: Vec<_> = entries().collect();
+    assert_eq!((kept.len(), name().as_str()), (1, "f"));
+    fs::write(&kept[0], b"no code").expect("damaged");
+    assert_eq!(name(), "f", "a damaged entry is compiled again");
+    assert!(fs::metadata(&kept[0]).expect("there").len() > 1000, "and put right");
 }
 
 #[test]
