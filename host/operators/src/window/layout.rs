@@ -5,6 +5,8 @@
 
 use millstream_types::Window;
 
+use super::running::Running;
+
 /// Windows of all keys and their panes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
@@ -111,11 +113,32 @@ impl Layout {
         }
     }
 
-    /// Whether windows are put together from panes.
-    pub(super) fn is_sliced(&self) -> bool {
-        matches!(self, Self::Sliced { .. })
+    /// How long slices are, where windows are made of slices.
+    pub(super) fn slice(&self) -> Option<i64> {
+        match *self {
+            Self::Sliced { slice, .. } => Some(slice),
+            Self::Whole { .. } | Self::Global => None,
+        }
+    }
+
+    /// Whether rows come into a pane, or it is one of merged slices.
+    pub(super) fn is_filled(&self, pane: Window) -> bool {
+        self.slice().is_none_or(|slice| pane.end.saturating_sub(pane.start) == slice)
+    }
+
+    /// How the slices of windows that share many are merged; where they share few, they are merged for each window.
+    pub(super) fn running(&self) -> Option<Running> {
+        match *self {
+            Self::Sliced { size, slide, slice, .. } if size / slice > FEW_SLICES => {
+                Some(Running::new(slide, slice))
+            }
+            _ => None,
+        }
     }
 }
+
+/// Up to so many slices, merging them for each window costs no more than keeping merged ones.
+const FEW_SLICES: i64 = 6;
 
 /// The greatest `offset + k * every` that is not after `time`.
 #[inline]

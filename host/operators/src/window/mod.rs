@@ -6,6 +6,7 @@
 //! | `layout` | which windows there are, and the panes that they are kept in |
 //! | `assign` | which rows of a batch fall into which panes |
 //! | `panes` | what windows hold and how it comes in and out |
+//! | `running` | how slices that many windows share are merged |
 //! | `entry` | what happens to rows before they come into windows, and to late ones |
 //! | `interval`, `count`, `session_count` | the continuous and the count trigger |
 //! | `shared` | the operator of windows that all keys share: tumbling, sliding, global |
@@ -34,6 +35,7 @@ mod fired;
 mod interval;
 mod layout;
 mod panes;
+mod running;
 mod session;
 mod session_count;
 mod shared;

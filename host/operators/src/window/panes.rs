@@ -167,6 +167,18 @@ impl Panes {
         }
     }
 
+    /// The panes of a length that lie within a span, in order.
+    pub(super) fn slices(&self, within: Window, length: i64) -> Vec<Window> {
+        let mut slices = Vec::new();
+        let mut from = Window::new(within.start, within.start.saturating_add(1));
+        while let Some(pane) = self.state().next_window(Some(from)).filter(|pane| pane.end <= within.end) {
+            let fits = pane.start >= within.start && pane.end - pane.start == length;
+            slices.extend(fits.then_some(pane));
+            from = behind(pane);
+        }
+        slices
+    }
+
     /// Merges all accumulators of a pane into those of another.
     pub(super) async fn merge(&mut self, into: Window, from: Window) -> Result<(), OperatorError> {
         let Store::Accumulators(state) = &mut self.store else { return Ok(()) };
@@ -250,4 +262,9 @@ pub(super) fn keys_of_groups<'a>(
         found.push(keys.key(row), keys.hash(row));
     }
     found
+}
+
+/// The next position behind a pane in the order of window ends.
+pub(super) fn behind(pane: Window) -> Window {
+    Window::new(pane.start.saturating_add(1), pane.end)
 }

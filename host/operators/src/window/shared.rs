@@ -12,7 +12,7 @@ use arrow_array::UInt32Array;
 use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, UserFunction};
 use millstream_state::{CallWindow, Cursor};
-use millstream_types::{Batch, Clock, EncodedKeys, MIN_WATERMARK, Window};
+use millstream_types::{Barrier, Batch, Clock, EncodedKeys, MIN_WATERMARK, Window};
 
 use super::{
     Trigger, WindowSpec,
@@ -22,7 +22,8 @@ use super::{
     fired::Fired,
     interval::Interval,
     layout::Layout,
-    panes::Panes,
+    panes::{Panes, behind},
+    running::Running,
 };
 
 /// Windows that all keys share.
@@ -31,6 +32,8 @@ pub(super) struct SharedWindows {
     entry: Entry,
     layout: Layout,
     panes: Panes,
+    /// Where windows share many slices.
+    running: Option<Running>,
     count: Option<CountTrigger>,
     /// How far the clock has come: windows whose last time is not after it have fired.
     clock: i64,
@@ -88,6 +91,7 @@ impl SharedWindows {
             entry,
             layout,
             panes,
+            running: layout.running(),
             count,
             clock: MIN_WATERMARK,
             interval,
@@ -153,6 +157,9 @@ impl SharedWindows {
         parts: &[Part],
         out: &mut Collector,
     ) -> Result<(), OperatorError> {
+        if let Some(running) = &mut self.running {
+            parts.iter().try_for_each(|part| running.touch(part.window, &mut self.panes))?;
+        }
         let rejected = self.panes.add(batch, &self.keys, parts).await?;
         self.panes.calls.output().row_errors().refuse(batch, &rejected, out)
     }
@@ -183,7 +190,7 @@ impl SharedWindows {
         if self.spec.lateness == 0 || self.clock == MIN_WATERMARK {
             return Ok(());
         }
-        if self.layout.is_sliced() {
+        if self.layout.slice().is_some() {
             return self.fire_late_slices(out).await;
         }
         let windows = self.panes.state().call_windows().iter();
@@ -214,7 +221,7 @@ impl SharedWindows {
         let windows: Vec<(Window, EncodedKeys)> = groups_of_window.into_values().map(with_keys).collect();
         let mut fired = Fired::default();
         for (window, keys) in windows {
-            let slices = self.panes_of(window);
+            let slices = self.slices_of(window);
             self.panes.gather_merged(window, &slices, &keys, &mut fired).await?;
             if self.panes.is_full(&fired) {
                 self.panes.fire(std::mem::take(&mut fired), out).await?;
@@ -223,24 +230,27 @@ impl SharedWindows {
         self.panes.fire(fired, out).await
     }
 
-    /// The panes that a window has, in the order of their ends.
-    fn panes_of(&self, window: Window) -> Vec<Window> {
-        let mut panes = Vec::new();
-        let mut from = Window::new(window.start, window.start.saturating_add(1));
-        while let Some(pane) =
-            self.panes.state().next_window(Some(from)).filter(|pane| pane.end <= window.end)
-        {
-            panes.extend((pane.start >= window.start).then_some(pane));
-            from = behind(pane);
+    /// The slices that a window has.
+    fn slices_of(&self, window: Window) -> Vec<Window> {
+        self.layout.slice().map_or_else(Vec::new, |slice| self.panes.slices(window, slice))
+    }
+
+    /// The first pane with rows at or behind `from`, in the order of their ends.
+    fn next_pane(&self, mut from: Option<Window>) -> Option<Window> {
+        loop {
+            let pane = self.panes.state().next_window(from)?;
+            if self.layout.is_filled(pane) {
+                return Some(pane);
+            }
+            from = Some(behind(pane));
         }
-        panes
     }
 
     /// The first window that has rows and whose last time is after `after`.
     fn next_window(&self, after: i64) -> Option<Window> {
         let mut from = self.layout.first_pane_after(after);
         loop {
-            let pane = self.panes.state().next_window(Some(from))?;
+            let pane = self.next_pane(Some(from))?;
             if let Some(window) = self.layout.next_window(pane, after) {
                 return Some(window);
             }
@@ -287,13 +297,17 @@ impl SharedWindows {
         let is_due =
             |w: &Window| w.max_time() <= due.ended || due.early.is_some_and(|before| w.start < before);
         let Some(window) = self.next_window(walk.position).filter(is_due) else { return Ok(None) };
-        let pane = if self.layout.is_sliced() { self.merged(window).await? } else { window };
+        let ended = window.max_time() <= due.ended;
+        let pane = if self.layout.slice().is_some() { self.merged(window, ended).await? } else { window };
         Ok(Some(Gathering { window, pane, cursor: Cursor::default() }))
     }
 
     /// A pane with the accumulators of all slices of a window: its only slice, or one made for the moment.
-    async fn merged(&mut self, window: Window) -> Result<Window, OperatorError> {
-        let slices = self.panes_of(window);
+    async fn merged(&mut self, window: Window, ended: bool) -> Result<Window, OperatorError> {
+        if let Some(running) = self.running.as_mut().filter(|_| ended) {
+            return running.window(window, &mut self.panes).await;
+        }
+        let slices = self.slices_of(window);
         if let [only] = slices[..] {
             return Ok(only);
         }
@@ -305,7 +319,7 @@ impl SharedWindows {
 
     /// Drops what is not needed any more of a window that has been gathered.
     fn leave(&mut self, at: Gathering, due: Due) -> Result<(), OperatorError> {
-        if self.spec.purging || (self.layout.is_sliced() && at.pane == at.window) {
+        if self.spec.purging || !self.layout.is_filled(at.pane) {
             self.panes.state_mut().clear(at.pane)?;
         }
         if at.window.max_time() <= due.ended { self.forget(at.window.max_time()) } else { Ok(()) }
@@ -313,9 +327,7 @@ impl SharedWindows {
 
     /// Drops the panes for which no row can come once the clock stands at `clock`.
     fn forget(&mut self, clock: i64) -> Result<(), OperatorError> {
-        while let Some(pane) =
-            self.panes.state().next_window(None).filter(|&pane| self.forget_at(pane) <= clock)
-        {
+        while let Some(pane) = self.next_pane(None).filter(|&pane| self.forget_at(pane) <= clock) {
             self.panes.state_mut().clear(pane)?;
             if let Some(count) = &mut self.count {
                 count.clear(pane)?;
@@ -325,7 +337,7 @@ impl SharedWindows {
     }
 
     fn is_empty(&self) -> bool {
-        self.panes.state().next_window(None).is_none()
+        self.next_pane(None).is_none()
     }
 
     fn now(&self) -> i64 {
@@ -393,6 +405,17 @@ impl Operator for SharedWindows {
         self.interval.waiting().into_iter().chain(end).min()
     }
 
+    async fn before_barrier(
+        &mut self,
+        _barrier: &Barrier,
+        _out: &mut Collector,
+    ) -> Result<(), OperatorError> {
+        match &mut self.running {
+            Some(running) => running.reset(&mut self.panes),
+            None => Ok(()),
+        }
+    }
+
     async fn end_of_input(&mut self, _out: &mut Collector) -> Result<Progress, OperatorError> {
         let mut dropped = 0;
         if self.spec.clock == Clock::Processing {
@@ -413,9 +436,4 @@ impl Operator for SharedWindows {
 
 fn groups_of(window: &CallWindow) -> std::ops::Range<u32> {
     window.first_group..window.first_group + window.groups
-}
-
-/// The next position behind a pane in the order of window ends.
-fn behind(pane: Window) -> Window {
-    Window::new(pane.start.saturating_add(1), pane.end)
 }
