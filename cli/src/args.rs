@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
+use crate::verbs::Kind;
+
 /// Streams of data through functions compiled to WebAssembly.
 #[derive(Debug, Parser)]
 #[command(name = "millstream", version, after_help = crate::exit::HELP)]
@@ -19,6 +21,14 @@ pub(crate) struct Args {
 pub(crate) enum Verb {
     /// Run a job in this process until its input ends or Ctrl-C is pressed
     Run(Run),
+    /// Make a crate with a function, a job that runs it and a test
+    New(New),
+    /// Build a crate of functions into a WebAssembly module and describe it
+    Build(Build),
+    /// Feed fixtures through a function or a job and compare what comes out
+    Test(Test),
+    /// Print a script that completes this command in a shell
+    Completions(Completions),
 }
 
 /// Arguments of `run`.
@@ -35,4 +45,52 @@ pub(crate) struct Run {
     /// Show no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Arguments of `new`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct New {
+    /// The crate's name
+    pub(crate) name: String,
+    /// What kind of function it has
+    #[arg(long, value_enum, default_value_t = Kind::Map)]
+    pub(crate) kind: Kind,
+    /// The folder to make, in the place of one of the crate's name
+    #[arg(long)]
+    pub(crate) path: Option<PathBuf>,
+    /// The folder of the SDK, in the place of MILLSTREAM_SDK; without either its sources go into the crate
+    #[arg(long)]
+    pub(crate) sdk: Option<PathBuf>,
+}
+
+/// Arguments of `build`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Build {
+    /// The crate's folder, in the place of the current one
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// The module's file, in the place of target/millstream/NAME.wasm in the crate's folder
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Use exactly the versions in Cargo.lock
+    #[arg(long)]
+    pub(crate) locked: bool,
+}
+
+/// Arguments of `test`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Test {
+    /// A fixture, or a folder with fixtures in its folder `tests`
+    #[arg(default_value = ".", value_name = "DIR|FIXTURE")]
+    pub(crate) path: PathBuf,
+    /// Rewrite what fixtures expect with what was found
+    #[arg(long)]
+    pub(crate) update: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
 }

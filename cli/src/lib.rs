@@ -4,6 +4,7 @@ mod args;
 mod exit;
 mod load;
 mod printer;
+mod process;
 mod progress;
 mod summary;
 mod verbs;

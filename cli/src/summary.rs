@@ -1,22 +1,51 @@
 //! What is shown at the end of a job.
 
+use std::fmt;
+
 use comfy_table::{CellAlignment, Table, presets};
+use millstream_connectors::{Histogram, SinkResults};
 use millstream_task::TaskError;
 use millstream_worker::{JobStatus, OperatorStatus};
 use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::process::ProcessFigures;
 
 /// The end of a job as a document.
 #[derive(Serialize)]
-pub(crate) struct Summary<'a> {
+pub(crate) struct Summary {
     end: &'static str,
     #[serde(flatten)]
-    status: &'a JobStatus,
+    status: JobStatus,
+    /// What sinks have found out.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    results: Map<String, Value>,
+    /// What the process used; none where the system does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<ProcessFigures>,
 }
 
-impl<'a> Summary<'a> {
-    pub(crate) fn new(status: &'a JobStatus, stopped: bool) -> Self {
-        Self { end: if stopped { "stopped" } else { "finished" }, status }
+impl Summary {
+    pub(crate) fn new(status: JobStatus, results: &SinkResults, stopped: bool) -> Self {
+        let end = if stopped { "stopped" } else { "finished" };
+        Self { end, status, results: results_json(results), process: ProcessFigures::now() }
     }
+}
+
+fn results_json(results: &SinkResults) -> Map<String, Value> {
+    let checksums = results.checksums().into_iter();
+    let checksums = checksums.map(|(name, c)| (name, json!({ "rows": c.rows, "checksum": format!("{:x}", c.sum) })));
+    let latencies = results.latencies().into_iter();
+    let latencies = latencies.map(|(name, l)| {
+        (name, json!({ "from-emission": percentiles(&l.from_emission), "from-schedule": percentiles(&l.from_schedule) }))
+    });
+    checksums.chain(latencies).collect()
+}
+
+fn percentiles(histogram: &Histogram) -> Value {
+    let micros = |share| histogram.quantile(share).map(|nanos| nanos as f64 / 1000.0);
+    let (p50, p99, p999) = (micros(0.5), micros(0.99), micros(0.999));
+    json!({ "count": histogram.count(), "p50-us": p50, "p99-us": p99, "p999-us": p999, "max-us": micros(1.0) })
 }
 
 /// A job that failed.
@@ -33,16 +62,27 @@ impl JobFailed {
     }
 }
 
-/// The end of a job as a table.
-pub(crate) fn table(status: &JobStatus, stopped: bool) -> String {
-    let seconds = status.elapsed_ms as f64 / 1000.0;
-    let how = if stopped { "stopped after" } else { "finished in" };
-    let mut table = operators(&status.operators, status.elapsed_ms);
-    for metrics in status.operators.iter().filter(|o| !o.metrics.is_empty()) {
-        let text = metrics.metrics.iter().map(|(k, v)| format!("{k} = {v}")).collect::<Vec<_>>().join(", ");
-        table.push_str(&format!("\n{}: {text}", metrics.name));
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = &self.status;
+        writeln!(f, "{}", operators(&status.operators, status.elapsed_ms))?;
+        for operator in status.operators.iter().filter(|o| !o.metrics.is_empty()) {
+            let metrics = operator.metrics.iter().map(|(name, value)| format!("{name} = {value}"));
+            writeln!(f, "{}: {}", operator.name, metrics.collect::<Vec<_>>().join(", "))?;
+        }
+        for (name, result) in &self.results {
+            writeln!(f, "{name}: {result}")?;
+        }
+        let how = if self.end == "stopped" { "stopped after" } else { "finished in" };
+        write!(f, "{} {how} {:.2} s", status.job, status.elapsed_ms as f64 / 1000.0)?;
+        match &self.process {
+            None => Ok(()),
+            Some(used) => {
+                let megabytes = used.peak_memory as f64 / 1e6;
+                write!(f, ", {:.2} s of processor time, at most {megabytes:.0} MB", used.cpu_seconds)
+            }
+        }
     }
-    format!("{table}\n{} {how} {seconds:.2} s", status.job)
 }
 
 /// The figures of operators, one a row.

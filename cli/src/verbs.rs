@@ -1,6 +1,12 @@
 //! One file a verb.
 
+mod build;
+mod completions;
+mod new;
 mod run;
+mod test;
+
+pub(crate) use new::Kind;
 
 use crate::{
     args::Verb,
@@ -11,5 +17,9 @@ use crate::{
 pub(crate) fn run(verb: Verb, printer: &Printer) -> Result<Exit, Failure> {
     match verb {
         Verb::Run(args) => run::run(&args, printer),
+        Verb::New(args) => new::run(&args, printer),
+        Verb::Build(args) => build::run(&args, printer),
+        Verb::Test(args) => test::run(&args, printer),
+        Verb::Completions(args) => completions::run(&args, printer),
     }
 }

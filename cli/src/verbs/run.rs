@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use millstream_connectors::SinkResults;
 use millstream_worker::{Job, JobEnd, JobOptions};
 
 use crate::{
@@ -32,11 +33,11 @@ pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> 
         let options = JobOptions::default();
         let job = Job::start(loaded.plan, &loaded.modules, &loaded.catalog, &options);
         let job = job.map_err(|e| Failure::failed(miette::miette!("{e}")))?;
-        watch(job, args.quiet, printer).await
+        watch(job, loaded.catalog.results(), args.quiet, printer).await
     })
 }
 
-async fn watch(mut job: Job, quiet: bool, printer: &Printer) -> Result<Exit, Failure> {
+async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Printer) -> Result<Exit, Failure> {
     let mut view = ProgressView::new(printer, quiet);
     let mut refresh = tokio::time::interval(REFRESH);
     let mut interrupts = 0;
@@ -62,8 +63,8 @@ async fn watch(mut job: Job, quiet: bool, printer: &Printer) -> Result<Exit, Fai
     job.join();
     match end {
         JobEnd::Finished => {
-            let stopped = interrupts > 0;
-            printer.result(&summary::Summary::new(&status, stopped), || summary::table(&status, stopped));
+            let summary = summary::Summary::new(status, results, interrupts > 0);
+            printer.result(&summary, || summary.to_string());
             Ok(Exit::Success)
         }
         JobEnd::Cancelled => Ok(Exit::Cancelled),

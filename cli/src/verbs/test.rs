@@ -14,13 +14,11 @@ mod subject;
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use compare::Comparison;
 use fixture::Fixture;
 use miette::{IntoDiagnostic, miette};
-use millstream_wasm::WasmEngine;
 use serde::Serialize;
 use subject::{FunctionModule, Subject};
 
@@ -57,7 +55,8 @@ struct Tested {
 pub(crate) fn run(args: &args::Test, printer: &Printer) -> Result<Exit, Failure> {
     let paths = fixtures_at(&args.path)?;
     let fixtures = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
-    let built = match crate_around(&args.path) {
+    let needed = fixtures.iter().any(|fixture| fixture.needs_crate());
+    let built = match crate_around(&args.path).filter(|_| needed) {
         Some(folder) => Some(build::build(&folder, None, false, printer)?.path),
         None => None,
     };
@@ -153,11 +152,43 @@ fn fixtures_at(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// The nearest folder at or above a path that has a `Cargo.toml`.
+/// The crate whose module a fixture is about: the nearest one at or above a path, if it is one of functions.
 fn crate_around(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;
-    let found = absolute.ancestors().find(|folder| folder.join("Cargo.toml").is_file())?;
-    // As the user wrote it where that is possible: messages and job files have relative paths.
-    let up = absolute.ancestors().position(|folder| folder == found)?;
-    Some(path.ancestors().nth(up).filter(|p| !p.as_os_str().is_empty()).unwrap_or(if path == Path::new(".") { path } else { found }).to_owned())
+    // As the user wrote it where that goes up far enough, since messages show it.
+    let near = path.ancestors().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    let mut folders = near.chain(absolute.ancestors());
+    let folder = folders.find(|folder| folder.join("Cargo.toml").is_file())?;
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
+    manifest.contains("cdylib").then(|| folder.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixtures_of_a_folder_are_those_in_its_tests_in_order() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(fixtures_at(folder.path()).is_err());
+        fs::create_dir(folder.path().join("tests")).expect("a folder in it");
+        for name in ["b.jsonl", "a.jsonl", "it.rs"] {
+            fs::write(folder.path().join("tests").join(name), "").expect("a file in it");
+        }
+        let found = fixtures_at(folder.path()).expect("two");
+        let names: Vec<_> = found.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+        assert_eq!(names, ["a.jsonl", "b.jsonl"]);
+        assert_eq!(fixtures_at(&found[1]).expect("itself"), found[1..]);
+    }
+
+    #[test]
+    fn only_a_crate_of_functions_is_built() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let fixture = folder.path().join("tests/a.jsonl");
+        let manifest = folder.path().join("Cargo.toml");
+        fs::write(&manifest, "[workspace]").expect("a file");
+        assert_eq!(crate_around(&fixture), None);
+        fs::write(&manifest, "[lib]\ncrate-type = [\"cdylib\"]").expect("a file");
+        assert_eq!(crate_around(&fixture).as_deref(), Some(folder.path()));
+    }
 }

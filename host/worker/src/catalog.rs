@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use millstream_connectors::{Connectors, OptionsError};
+use millstream_connectors::{Connectors, OptionsError, SinkResults};
 use millstream_graph::{ConnectorCatalog, ConnectorProblem, Options};
 use millstream_operator::{Sink, Source};
 use millstream_types::Schema;
@@ -22,6 +22,11 @@ impl Catalog {
     /// The connectors for a job file in `folder`.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { connectors: Connectors::builtin(), folder: folder.into() }
+    }
+
+    /// What sinks made here have found out, as far as they have finished.
+    pub fn results(&self) -> &SinkResults {
+        self.connectors.results()
     }
 
     pub(crate) fn source(

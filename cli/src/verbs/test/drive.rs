@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use arrow_array::{Array, RecordBatch};
 use millstream_connectors::read_json_rows;
 use millstream_graph::NodeIndex;
 use millstream_types::{Batch, NO_TIME, Schema};
@@ -31,7 +30,7 @@ pub(super) async fn drive(fixture: &Fixture, subject: &mut Subject) -> Result<Ve
     let mut all = Vec::new();
     if let Err(error) = driver.subject.job.open().await {
         let line = fixture.steps.first().and_then(|step| step.inputs.first()).map_or(0, |(line, _)| *line);
-        return Ok(vec![Found { lines: Vec::new(), error: Some((line, text(&error))) }]);
+        return Ok(vec![Found { lines: Vec::new(), error: Some((line, error.to_string())) }]);
     }
     for step in &fixture.steps {
         let found = driver.step(step).await?;
@@ -44,7 +43,7 @@ pub(super) async fn drive(fixture: &Fixture, subject: &mut Subject) -> Result<Ve
     if let (Err(error), Some(last), Some(step)) =
         (driver.subject.job.close().await, all.last_mut(), fixture.steps.last())
     {
-        last.error = step.inputs.last().map(|(line, _)| (*line, text(&error)));
+        last.error = step.inputs.last().map(|(line, _)| (*line, error.to_string()));
     }
     Ok(all)
 }
@@ -84,7 +83,7 @@ impl Driver<'_> {
             match called {
                 Ok(arrivals) => found.lines.extend(self.lines(last, &arrivals)?),
                 Err(error) => {
-                    found.error = Some((last, text(&error)));
+                    found.error = Some((last, error.to_string()));
                     break;
                 }
             }
@@ -247,9 +246,4 @@ impl Driver<'_> {
         }
         Ok(lines)
     }
-}
-
-/// An error with all its causes.
-fn text(error: &(dyn std::error::Error + 'static)) -> String {
-    error.to_string()
 }

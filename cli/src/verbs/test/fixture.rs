@@ -122,6 +122,14 @@ impl Fixture {
         self.lines.iter().position(|line| !is_for_the_reader(line)).unwrap_or_default()
     }
 
+    /// Whether the module of the crate around the fixture is needed: that of a job may be.
+    pub(super) fn needs_crate(&self) -> bool {
+        match &self.header {
+            Header::Function(header) => header.module.is_none(),
+            Header::Job(_) => true,
+        }
+    }
+
     /// A path that the fixture names, which begins at its folder.
     pub(super) fn resolve(&self, path: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(path)

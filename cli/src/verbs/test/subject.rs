@@ -69,11 +69,14 @@ impl Subject {
 
     /// The form of the sink that an expectation is about.
     pub(super) fn form_of(&self, row: &ExpectedRow) -> Result<&Form, String> {
-        let named = |form: &&Form| {
-            let main = |name: &Option<String>| name.as_deref().filter(|name| *name != function_job::MAIN_SINK);
-            !form.rejected && main(&form.port) == main(&row.port) && form.sink == row.sink
-        };
+        let port = row.port.as_ref().filter(|port| *port != function_job::MAIN_SINK);
+        let named = |form: &&Form| !form.rejected && form.port.as_ref() == port && form.sink == row.sink;
         self.sinks.iter().map(|(_, form)| form).find(named).ok_or_else(|| self.unknown(row))
+    }
+
+    /// Whether rows that a function refuses come to a sink of their own.
+    pub(super) fn has_rejected_rows(&self) -> bool {
+        self.sinks.iter().any(|(_, form)| form.rejected)
     }
 
     fn unknown(&self, row: &ExpectedRow) -> String {
@@ -103,7 +106,7 @@ fn of_function(
     let path = named.or_else(|| module.built.map(Path::to_owned));
     let path = path.ok_or_else(|| invalid(NO_MODULE.to_owned()))?;
     let path = std::path::absolute(&path).unwrap_or(path);
-    let modules = Modules::new(module.engine.clone(), "");
+    let modules = Modules::new(module.engine.clone());
     let manifest = modules.resolve(&path).map_err(invalid)?;
     let function = function_job::function(header, &manifest).map_err(invalid)?;
     let document = function_job::document(header, function, &path).map_err(invalid)?;
@@ -122,7 +125,7 @@ fn of_function(
         port.0 = input.name.clone();
     }
     let sinks = sinks(&plan.logical, |form, name| {
-        form.times = header.times;
+        form.times = fixture.header.compares_times();
         form.rejected = name == function_job::REJECTED_SINK;
         form.port = (name != function_job::MAIN_SINK).then(|| name.to_owned());
     });
@@ -145,7 +148,7 @@ fn of_job(
     let sources = sources(&loaded.plan.logical);
     let several = loaded.plan.logical.nodes.iter().filter(|n| matches!(n.body, NodeBody::Sink(_))).count() > 1;
     let sinks = sinks(&loaded.plan.logical, |form, name| {
-        form.times = header.times;
+        form.times = fixture.header.compares_times();
         form.sink = several.then(|| name.to_owned());
     });
     let job = SteppedJob::new(loaded.plan, &loaded.modules, clock).into_diagnostic().map_err(Failure::invalid)?;
