@@ -4,4 +4,6 @@
 
 mod support;
 
+mod bad_input;
 mod examples;
+mod faults;
