@@ -15,11 +15,10 @@ fn write(tape: &Tape<'_>, position: u32, out: &mut String) {
     let mut at = position;
     loop {
         let element = tape.get(at);
-        if !matches!(element, TapeElement::EndObject(_) | TapeElement::EndList(_)) {
-            if let Some(open) = open.last_mut() {
-                out.push_str(open.separator());
-                open.values += 1;
-            }
+        let ends = matches!(element, TapeElement::EndObject(_) | TapeElement::EndList(_));
+        if let Some(open) = open.last_mut().filter(|_| !ends) {
+            out.push_str(open.separator());
+            open.values += 1;
         }
         match element {
             TapeElement::StartObject(_) => begin(&mut open, true, '{', out),

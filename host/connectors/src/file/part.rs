@@ -33,8 +33,8 @@ pub(crate) struct Part {
 }
 
 enum Encoder {
-    Json(JsonWriter<Output, LineDelimited>),
-    Csv(arrow_csv::Writer<Output>),
+    Json(Box<JsonWriter<Output, LineDelimited>>),
+    Csv(Box<arrow_csv::Writer<Output>>),
     Parquet(Box<ArrowWriter<Output>>),
 }
 
@@ -54,7 +54,7 @@ impl Part {
         let output = Output::new(Counted { file, written }, compression)
             .map_err(|e| part.failed("cannot create the file", e))?;
         part.encoder = Some(match format {
-            Format::Jsonl => Encoder::Json(JsonWriter::new(output)),
+            Format::Jsonl => Encoder::Json(Box::new(JsonWriter::new(output))),
             Format::Csv(options) => {
                 let mut builder = arrow_csv::WriterBuilder::new()
                     .with_header(options.header)
@@ -63,7 +63,7 @@ impl Part {
                 if let Some(null) = &options.null {
                     builder = builder.with_null(null.clone());
                 }
-                Encoder::Csv(builder.build(output))
+                Encoder::Csv(Box::new(builder.build(output)))
             }
             Format::Parquet => {
                 let compression = ParquetCompression::ZSTD(ZstdLevel::default());

@@ -33,17 +33,23 @@ pub(crate) struct GeneratorOptions {
     events_per_second: Option<u64>,
 }
 
+/// Kinds of the benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 enum KindName {
-    BenchMap,
-    BenchShuffle,
-    BenchWordcount,
-    BenchWindow,
-    BenchProcess,
-    BenchLatency,
-    #[serde(alias = "nexmark")]
-    BenchNexmark,
+    #[serde(rename = "bench-map")]
+    Map,
+    #[serde(rename = "bench-shuffle")]
+    Shuffle,
+    #[serde(rename = "bench-wordcount")]
+    Wordcount,
+    #[serde(rename = "bench-window")]
+    Window,
+    #[serde(rename = "bench-process")]
+    Process,
+    #[serde(rename = "bench-latency")]
+    Latency,
+    #[serde(rename = "bench-nexmark", alias = "nexmark")]
+    Nexmark,
 }
 
 impl GeneratorOptions {
@@ -82,13 +88,13 @@ impl GeneratorOptions {
         let events_per_second = self.events_per_second.unwrap_or(100_000);
         let keys = |usual| self.keys.unwrap_or(usual);
         Ok(match kind {
-            KindName::BenchMap => Box::new(Pooled::map()),
-            KindName::BenchWordcount => Box::new(Pooled::wordcount(self.vocabulary.unwrap_or(10_000))),
-            KindName::BenchShuffle => Box::new(Payload::new(keys(1_000_000), false)),
-            KindName::BenchLatency => Box::new(Payload::new(keys(1_000_000), true)),
-            KindName::BenchWindow => Box::new(Triples::new(keys(100_000), events_per_second)),
-            KindName::BenchProcess => Box::new(Triples::new(keys(1_000_000), events_per_second)),
-            KindName::BenchNexmark => Box::new(Nexmark::new(events_per_second)),
+            KindName::Map => Box::new(Pooled::map()),
+            KindName::Wordcount => Box::new(Pooled::wordcount(self.vocabulary.unwrap_or(10_000))),
+            KindName::Shuffle => Box::new(Payload::new(keys(1_000_000), false)),
+            KindName::Latency => Box::new(Payload::new(keys(1_000_000), true)),
+            KindName::Window => Box::new(Triples::new(keys(100_000), events_per_second)),
+            KindName::Process => Box::new(Triples::new(keys(1_000_000), events_per_second)),
+            KindName::Nexmark => Box::new(Nexmark::new(events_per_second)),
         })
     }
 }

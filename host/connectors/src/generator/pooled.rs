@@ -101,7 +101,7 @@ fn map_line(k: u64) -> Vec<u8> {
 fn words_line(k: u64, words: &[String]) -> String {
     let number = |q: u64| {
         let r = mix(10 * k + q);
-        let u = (r >> 48) * ((r >> 32) & 0xffff) & 0xffff_ffff;
+        let u = ((r >> 48) * ((r >> 32) & 0xffff)) & 0xffff_ffff;
         ((u * words.len() as u64) >> 32) as usize
     };
     (0..10).map(|q| words[number(q)].as_str()).collect::<Vec<_>>().join(" ")

@@ -191,7 +191,7 @@ fn parquet_files_that_do_not_fit() {
         User: in.parquet: not a Parquet file: Parquet error: Invalid Parquet file. Corrupt footer
     "#]],
     );
-    let mut damaged = bytes.clone();
+    let mut damaged = bytes;
     damaged[4..40].fill(0);
     check(
         &damaged,
