@@ -11,6 +11,7 @@ mod settings;
 mod window;
 
 pub use edge::{LogicalEdge, NodeIndex, Partitioning};
+pub(crate) use function::kind_name;
 pub use function::{
     BoundColumn, FunctionInput, FunctionLimits, FunctionNode, KeyPlan, LogicalModule, OutputColumn,
     OutputPlan,

@@ -81,7 +81,7 @@ impl<'a> TableReader<'a> {
         let node = self.node(key)?;
         match &node.value {
             Value::Boolean(boolean) => Some(Spanned::new(*boolean, &node.span)),
-            _ => self.from_variable(key, node, "true or false"),
+            _ => self.parse_variable(key, node, "true or false"),
         }
     }
 
@@ -94,7 +94,7 @@ impl<'a> TableReader<'a> {
         let node = self.node(key)?;
         let number = match &node.value {
             Value::Integer(number) => Spanned::new(*number, &node.span),
-            _ => self.from_variable::<i64>(key, node, &expected)?,
+            _ => self.parse_variable::<i64>(key, node, &expected)?,
         };
         if !(min..=max).contains(&number.value) {
             let message = format!("`{key}` of {} is {}: expected {expected}", self.name, number.value);
@@ -229,7 +229,7 @@ impl<'a> TableReader<'a> {
     }
 
     /// Variables are text, so text in which one stood is read as what is expected.
-    fn from_variable<T: FromStr>(&self, key: &str, node: &Node, expected: &str) -> Option<Spanned<T>> {
+    fn parse_variable<T: FromStr>(&self, key: &str, node: &Node, expected: &str) -> Option<Spanned<T>> {
         if let Value::String(Text { text, substituted: true }) = &node.value
             && let Ok(value) = text.trim().parse()
         {

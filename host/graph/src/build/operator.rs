@@ -9,6 +9,7 @@ use crate::{
     FunctionLimits, FunctionNode, InputPort, KeyPlan, LogicalModule, NodeBody, OutputPlan, RowPolicy,
     TimeSpec, TrapPolicy,
     job_file::{OperatorTable, TimeTable, Work},
+    logical::kind_name,
     nearest::suggestion,
     problem::Problem,
     source_text::Span,
@@ -24,13 +25,22 @@ pub(super) fn draft(
         Some(Work::Function { module, function, span }) => {
             match modules::function(drafts.file, modules, (module, function), span) {
                 Some((module, function)) => Call { drafts, index, table, module, function, span }.draft(),
-                None => unknown(drafts, index, table),
+                None => unresolved(drafts, index, table),
             }
         }
         Some(work @ (Work::Union | Work::Watermark)) => builtin(drafts, index, table, work),
-        None => unknown(drafts, index, table),
+        None => unresolved(drafts, index, table),
     };
     time(drafts, table, &mut draft);
+    draft
+}
+
+/// A node whose function is not known. Its key can be checked all the same.
+fn unresolved(drafts: &Drafts<'_>, index: usize, table: &OperatorTable) -> Draft {
+    let draft = unknown(drafts, index, table);
+    if let (Some(key), Some(port)) = (&table.key, draft.inputs.first()) {
+        key::positions(drafts, key, &port.schema, &input::stream_names(drafts, index));
+    }
     draft
 }
 
@@ -253,16 +263,6 @@ fn has_windows(kind: FunctionKind) -> bool {
 
 fn is_keyed(kind: FunctionKind) -> bool {
     kind == FunctionKind::Process || has_windows(kind)
-}
-
-fn kind_name(kind: FunctionKind) -> &'static str {
-    match kind {
-        FunctionKind::Map => "map",
-        FunctionKind::Process => "process",
-        FunctionKind::Aggregate => "aggregate",
-        FunctionKind::Window => "window",
-        FunctionKind::Async => "async",
-    }
 }
 
 fn kind_with_article(kind: FunctionKind) -> String {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use millstream_types::{Clock, FunctionKind};
+use millstream_types::Clock;
 use serde::Serialize;
 
 use super::columns::{OutputDescription, ReadDescription, output, reads};
 use crate::{
     FunctionNode, LogicalGraph, LogicalNode, NodeBody, NodeIndex, RowPolicy, SourceNode, TimeSpec,
-    TrapPolicy, Trigger, WindowAssigner, WindowSpec, units::duration_text,
+    TrapPolicy, Trigger, WindowAssigner, WindowSpec, logical::kind_name, units::duration_text,
 };
 
 /// A source, operator or sink.
@@ -136,7 +136,7 @@ fn function(
 ) -> NodeDescription {
     let schema = &node.inputs[0].schema;
     NodeDescription {
-        kind: kind(f.declaration.kind).to_owned(),
+        kind: kind_name(f.declaration.kind).to_owned(),
         function: Some(format!("{}.{}", graph.modules[f.module].name, f.declaration.name)),
         parameters: f.parameters.clone(),
         reads: reads(&f.declaration.inputs[0].columns, &f.inputs[0].columns, schema),
@@ -200,15 +200,5 @@ fn policy(policy: RowPolicy) -> &'static str {
         RowPolicy::Fail => "fail",
         RowPolicy::Skip => "skip",
         RowPolicy::DeadLetter => "dead-letter",
-    }
-}
-
-fn kind(kind: FunctionKind) -> &'static str {
-    match kind {
-        FunctionKind::Map => "map",
-        FunctionKind::Process => "process",
-        FunctionKind::Aggregate => "aggregate",
-        FunctionKind::Window => "window",
-        FunctionKind::Async => "async",
     }
 }

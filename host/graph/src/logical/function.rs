@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
-use millstream_types::{DataType, Function, Manifest, Schema};
+use millstream_types::{DataType, Function, FunctionKind, Manifest, Schema};
 
 use super::WindowSpec;
 
@@ -116,4 +116,15 @@ pub struct FunctionLimits {
     pub call_timeout: Option<Duration>,
     /// Bytes that one call may hand over to the host.
     pub output: Option<u64>,
+}
+
+/// What messages and plans call a kind of function.
+pub(crate) fn kind_name(kind: FunctionKind) -> &'static str {
+    match kind {
+        FunctionKind::Map => "map",
+        FunctionKind::Process => "process",
+        FunctionKind::Aggregate => "aggregate",
+        FunctionKind::Window => "window",
+        FunctionKind::Async => "async",
+    }
 }

@@ -3,10 +3,15 @@
 mod columns;
 mod examples;
 mod execution;
+mod functions;
+mod json;
+mod keys;
 mod names;
 mod operators;
 mod plans;
 mod structure;
 mod support;
+mod text;
 mod values;
+mod window_plans;
 mod windows;
