@@ -279,7 +279,8 @@ mod tests {
 
     #[test]
     fn rows_of_every_length_stay_whole() {
-        let rows: Vec<Vec<u8>> = (0..40u8).map(|length| (0..length).map(|at: u8| at.wrapping_mul(7) ^ length).collect()).collect();
+        let rows: Vec<Vec<u8>> =
+            (0..40u8).map(|length| (0..length).map(|at: u8| at.wrapping_mul(7) ^ length).collect()).collect();
         let mut values = VarValues::default();
         rows.iter().for_each(|row| values.push(row));
         assert!(rows.iter().enumerate().all(|(at, row)| values.row(at) == row.as_slice()));

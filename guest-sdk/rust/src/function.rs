@@ -27,7 +27,7 @@ pub enum CallError {
         found: u32,
     },
     /// A call before `open` or after `close`, or of another kind.
-    #[error("expected a call to an open {expected} function, found {found}")]
+    #[error("a call to a function of kind {expected}, but the open one is of kind {found}")]
     Kind {
         /// Kind of the call.
         expected: &'static str,
@@ -269,7 +269,7 @@ pub trait Module {
         };
         match spec.kind.name() == kind {
             true => (entry.open)(),
-            false => Err(format!("`{name}` is a {} function: expected a {kind} function", spec.kind.name())),
+            false => Err(format!("`{name}` is of kind {}: expected a function of kind {kind}", spec.kind.name())),
         }
     }
 }
