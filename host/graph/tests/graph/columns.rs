@@ -9,6 +9,7 @@ fn a_column_that_is_not_there() {
     check_edited(
         &[(r#"fare = "float64?", "#, "")],
         expect![[r#"
+            refused
               × `known` reads the column `fare float64?`, which is not in `trips`
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "m.known"
@@ -21,6 +22,7 @@ fn a_column_that_is_not_there() {
     check_edited(
         &[(r#"fare = "float64?""#, r#"fair = "float64?""#)],
         expect![[r#"
+            refused
               × `known` reads the column `fare float64?`, which is not in `trips`
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "m.known"
@@ -39,6 +41,7 @@ input = "trips"
 columns = { fare = "price" }"#,
         )],
         expect![[r#"
+            refused
               × there is no column `price` in `trips`
                 ╭─[jobs/job.toml:16:20]
              16 │ columns = { fare = "price" }
@@ -57,6 +60,7 @@ input = "trips"
 columns = { fair = "fare" }"#,
         )],
         expect![[r#"
+            refused
               × `known` reads no column `fair`
                 ╭─[jobs/job.toml:16:13]
              16 │ columns = { fair = "fare" }
@@ -82,6 +86,7 @@ columns = { fare = "price" }"#,
             ),
         ],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known
               trips: source memory
@@ -112,6 +117,7 @@ fn types_only_widen() {
     check_edited(
         &[(r#"rides = "int32""#, r#"rides = "float32""#)],
         expect![[r#"
+            refused
               × the column `rides` is float32, `stats` takes int64 for `rides`
                 ╭─[jobs/job.toml:18:12]
              18 │ function = "m.stats"
@@ -123,54 +129,56 @@ fn types_only_widen() {
     check_edited(
         &[(r#"rides = "int32""#, r#"rides = "int64""#)],
         expect![[r#"
-        job rides: parallelism 2, 2 slots, 2 tasks
-        task 1 x2: trips -> known
-          trips: source memory
-            time     at, out of order by 10s
-            out      at timestamp, city utf8, line int32, fare float64?, rides int64
-          known: map m.known
-            from     trips.output
-            reads    fare float64?
-            set      limit = 5
-            out      at timestamp, city utf8, line int32, fare float64, rides int64
-            out unknown why utf8?
-          known.output to task 2, stats: hash (city), 4 channels
-        task 2 x2: stats -> out
-          stats: aggregate m.stats
-            from     known.output
-            key      city
-            window   tumbling 1h of event time
-            reads    rides int64
-            out      city utf8, hour timestamp, count int64
-          out: sink memory
-            from     stats.output
-    "#]],
+            accepted
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float64?, rides int64
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int64
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   tumbling 1h of event time
+                reads    rides int64
+                out      city utf8, hour timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
     );
     check_edited(
         &[(r#"fare = "float64?""#, r#"fare = "float32?""#)],
         expect![[r#"
-        job rides: parallelism 2, 2 slots, 2 tasks
-        task 1 x2: trips -> known
-          trips: source memory
-            time     at, out of order by 10s
-            out      at timestamp, city utf8, line int32, fare float32?, rides int32
-          known: map m.known
-            from     trips.output
-            reads    fare float64? (from float32)
-            set      limit = 5
-            out      at timestamp, city utf8, line int32, fare float64, rides int32
-            out unknown why utf8?
-          known.output to task 2, stats: hash (city), 4 channels
-        task 2 x2: stats -> out
-          stats: aggregate m.stats
-            from     known.output
-            key      city
-            window   tumbling 1h of event time
-            reads    rides int64 (from int32)
-            out      city utf8, hour timestamp, count int64
-          out: sink memory
-            from     stats.output
-    "#]],
+            accepted
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float32?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64? (from float32)
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   tumbling 1h of event time
+                reads    rides int64 (from int32)
+                out      city utf8, hour timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
     );
 }
 
@@ -179,6 +187,7 @@ fn a_null_needs_a_policy() {
     check_edited(
         &[(r#"function = "m.known""#, r#"function = "m.strict""#)],
         expect![[r#"
+            refused
               × the column `fare` may be null, `strict` takes `fare` without null
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "m.strict"
@@ -197,6 +206,7 @@ on-null = "reject"
 on-error = "skip""#,
         )],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known
               trips: source memory
@@ -226,6 +236,7 @@ fn time_columns() {
     check_edited(
         &[(r#"column = "at""#, r#"column = "when""#)],
         expect![[r#"
+            refused
               × the time column `when` is not among the columns
                 ╭─[jobs/job.toml:11:19]
              11 │ time = { column = "when", out-of-orderness = "10s" }
@@ -238,6 +249,7 @@ fn time_columns() {
     check_edited(
         &[(r#"column = "at""#, r#"column = "city""#)],
         expect![[r#"
+            refused
               × the time column `city` is utf8: expected timestamp or int64
                 ╭─[jobs/job.toml:11:19]
              11 │ time = { column = "city", out-of-orderness = "10s" }
@@ -249,6 +261,7 @@ fn time_columns() {
     check_edited(
         &[(r#"at = "timestamp""#, r#"at = "timestamp?""#)],
         expect![[r#"
+            refused
               × the time column `at` may be null: every row needs a time
                 ╭─[jobs/job.toml:11:19]
              11 │ time = { column = "at", out-of-orderness = "10s" }
@@ -267,6 +280,7 @@ input = "trips"
 time = { column = "ta" }"#,
         )],
         expect![[r#"
+            refused
               × the time column `ta` is not among the columns of the operator's output
                 ╭─[jobs/job.toml:16:19]
              16 │ time = { column = "ta" }
@@ -300,6 +314,7 @@ columns = { rides = "x" }"#,
             ),
         ],
         expect![[r#"
+            refused
               × the time column `at` of port `right` may be null: every row needs a time
                 ╭─[jobs/job.toml:10:19]
              10 │ time = { column = "at", out-of-orderness = "10s" }
@@ -316,6 +331,7 @@ fn the_bounds_of_windows_need_names_of_their_own() {
     check_edited(
         &[(r#"start = "hour""#, r#"start = "city""#)],
         expect![[r#"
+            refused
               × the output of `stats` has a column `city` already
                 ╭─[jobs/job.toml:21:37]
              21 │ window = { tumbling = "1h", start = "city" }
@@ -327,6 +343,7 @@ fn the_bounds_of_windows_need_names_of_their_own() {
     check_edited(
         &[(r#"start = "hour""#, r#"start = "hour", end = "count""#)],
         expect![[r#"
+            refused
               × the output of `stats` has a column `count` already
                 ╭─[jobs/job.toml:21:51]
              21 │ window = { tumbling = "1h", start = "hour", end = "count" }
@@ -338,6 +355,7 @@ fn the_bounds_of_windows_need_names_of_their_own() {
     check_edited(
         &[(r#"start = "hour""#, r#"start = "hour", end = "hour""#)],
         expect![[r#"
+            refused
               × `start` and `end` of a window need columns of their own
                 ╭─[jobs/job.toml:21:51]
              21 │ window = { tumbling = "1h", start = "hour", end = "hour" }
@@ -349,6 +367,7 @@ fn the_bounds_of_windows_need_names_of_their_own() {
     check_edited(
         &[(r#"function = "m.stats""#, r#"function = "m.content""#)],
         expect![[r#"
+            refused
               × `content` replaces its input, so its output has no bounds of windows
                 ╭─[jobs/job.toml:21:37]
              21 │ window = { tumbling = "1h", start = "hour" }

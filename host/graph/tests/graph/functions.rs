@@ -9,6 +9,7 @@ fn an_unknown_module_or_function() {
     check_edited(
         &[(r#"function = "m.known""#, r#"function = "n.known""#)],
         expect![[r#"
+            refused
               × there is no module `n`
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "n.known"
@@ -21,6 +22,7 @@ fn an_unknown_module_or_function() {
     check_edited(
         &[(r#"function = "m.known""#, r#"function = "m.knwon""#)],
         expect![[r#"
+            refused
               × the module `m` has no function `knwon`
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "m.knwon"
@@ -33,6 +35,7 @@ fn an_unknown_module_or_function() {
     check_edited(
         &[(r#"function = "m.known""#, r#"function = "known""#)],
         expect![[r#"
+            refused
               × `function` is "known": expected "module.function"
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "known"
@@ -44,6 +47,7 @@ fn an_unknown_module_or_function() {
     check_edited(
         &[(r#"function = "m.known""#, r#"builtin = "unoin""#)],
         expect![[r#"
+            refused
               × there is no builtin "unoin": expected "union" or "watermark"
                 ╭─[jobs/job.toml:14:11]
              14 │ builtin = "unoin"
@@ -60,6 +64,7 @@ path = "m.wasm"
             "",
         )],
         expect![[r#"
+            refused
               × there is no module `m`
                 ╭─[jobs/job.toml:12:12]
              12 │ function = "m.known"
@@ -83,6 +88,7 @@ path = "m.wasm"
     check_edited(
         &[(r#"path = "m.wasm""#, r#"path = "x.wasm""#)],
         expect![[r#"
+            refused
               × the module `m` cannot be used: there is no file jobs/x.wasm
                ╭─[jobs/job.toml:6:8]
              6 │ path = "x.wasm"
@@ -104,6 +110,7 @@ input = "trips"
 parameters = { facto = 2.5, label = 7 }"#,
         )],
         expect![[r#"
+            refused
               × `scale` has no parameter `facto`
                 ╭─[jobs/job.toml:16:16]
              16 │ parameters = { facto = 2.5, label = 7 }
@@ -128,6 +135,7 @@ input = "trips"
 parameters = { factor = "2.5" }"#,
         )],
         expect![[r#"
+            refused
               × the parameter `factor` of `scale` is the string "2.5": expected a number
                 ╭─[jobs/job.toml:16:25]
              16 │ parameters = { factor = "2.5" }
@@ -145,6 +153,7 @@ input = "trips"
 parameters = { factor = [1] }"#,
         )],
         expect![[r#"
+            refused
               × `factor` of [operator.known] has to be a string, a number, true or false, found an array
                 ╭─[jobs/job.toml:16:25]
              16 │ parameters = { factor = [1] }
@@ -162,6 +171,7 @@ input = "trips"
 parameters = { limit = 1.5 }"#,
         )],
         expect![[r#"
+            refused
               × the parameter `limit` of `known` is the number 1.5: expected an integer
                 ╭─[jobs/job.toml:16:24]
              16 │ parameters = { limit = 1.5 }
@@ -179,6 +189,7 @@ input = "trips"
 parameters = { limit = "${TWO}" }"#,
         )],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known
               trips: source memory

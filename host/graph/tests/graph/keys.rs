@@ -9,6 +9,7 @@ fn key_columns() {
     check_edited(
         &[(r#"key = ["city"]"#, r#"key = ["town"]"#)],
         expect![[r#"
+            refused
               × the key column `town` is not among the columns of `known`
                 ╭─[jobs/job.toml:20:8]
              20 │ key = ["town"]
@@ -21,6 +22,7 @@ fn key_columns() {
     check_edited(
         &[(r#"key = ["city"]"#, r#"key = ["city", "city"]"#)],
         expect![[r#"
+            refused
               × the key names the column `city` twice
                 ╭─[jobs/job.toml:20:16]
              20 │ key = ["city", "city"]
@@ -38,6 +40,7 @@ input = "trips"
 key = ["city"]"#,
         )],
         expect![[r#"
+            refused
               × the column `city` is utf8, `by_line` takes int64 for `line`
                 ╭─[jobs/job.toml:16:8]
              16 │ key = ["city"]
@@ -55,6 +58,7 @@ input = "trips"
 key = ["line", "city"]"#,
         )],
         expect![[r#"
+            refused
               × `by_line` has a key of 1 column (line int64), here are 2 columns
                 ╭─[jobs/job.toml:16:7]
              16 │ key = ["line", "city"]
@@ -71,6 +75,7 @@ input = "trips""#,
 input = "trips""#,
         )],
         expect![[r#"
+            refused
               × `by_line` needs a key of 1 column (line int64)
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "m.by_line"
@@ -89,6 +94,7 @@ input = "trips"
 key = []"#,
         )],
         expect![[r#"
+            refused
               × `by_line` needs a key of 1 column (line int64)
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "m.by_line"
@@ -110,6 +116,7 @@ key = ["line"]"#,
             ),
         ],
         expect![[r#"
+            refused
               × the column `line` may be null, `by_line` takes `line` without null
                 ╭─[jobs/job.toml:16:8]
              16 │ key = ["line"]
@@ -127,6 +134,7 @@ key = ["line"]"#,
 key = ["town"]"#,
         )],
         expect![[r#"
+            refused
               × the key column `town` is not among the columns of `stats`
                 ╭─[jobs/job.toml:24:8]
              24 │ key = ["town"]
@@ -149,6 +157,7 @@ fn who_needs_a_key() {
     check(
         &job("function = \"m.tally\""),
         expect![[r#"
+            refused
               × `tally` is a process function, which needs a key
                 ╭─[jobs/job.toml:18:12]
              18 │ function = "m.tally"
@@ -161,6 +170,7 @@ fn who_needs_a_key() {
     check(
         &job("function = \"m.sharded\""),
         expect![[r#"
+            refused
               × `sharded` has a keyed input, which needs a key
                 ╭─[jobs/job.toml:18:12]
              18 │ function = "m.sharded"
@@ -181,33 +191,35 @@ fn streams_of_one_input_have_the_same_columns() {
     check_edited(
         &[(r#"input = "known""#, r#"input = ["known", "trips"]"#)],
         expect![[r#"
-        job rides: parallelism 2, 2 slots, 2 tasks
-        task 1 x2: trips -> known
-          trips: source memory
-            time     at, out of order by 10s
-            out      at timestamp, city utf8, line int32, fare float64?, rides int32
-          known: map m.known
-            from     trips.output
-            reads    fare float64?
-            set      limit = 5
-            out      at timestamp, city utf8, line int32, fare float64, rides int32
-            out unknown why utf8?
-          trips.output to task 2, stats: hash (city), 4 channels
-          known.output to task 2, stats: hash (city), 4 channels
-        task 2 x2: stats -> out
-          stats: aggregate m.stats
-            from     trips.output, known.output
-            key      city
-            window   tumbling 1h of event time
-            reads    rides int64 (from int32)
-            out      city utf8, hour timestamp, count int64
-          out: sink memory
-            from     stats.output
-    "#]],
+            accepted
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              trips.output to task 2, stats: hash (city), 4 channels
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     trips.output, known.output
+                key      city
+                window   tumbling 1h of event time
+                reads    rides int64 (from int32)
+                out      city utf8, hour timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
     );
     check_edited(
         &[(r#"input = "known""#, r#"input = ["known", "known.unknown", "trips"]"#)],
         expect![[r#"
+            refused
               × `known` and `known.unknown` cannot be one input, as their columns differ: column 1 is `at timestamp`
               │ there and `why utf8?` here
                 ╭─[jobs/job.toml:19:10]
@@ -232,6 +244,7 @@ schema = { at = "timestamp", town = "utf8" }
             (r#"input = "known""#, r#"input = ["known", "more"]"#),
         ],
         expect![[r#"
+            refused
               × `known` and `more` cannot be one input, as their columns differ: column 2 is `city utf8` there and `town
               │ utf8` here
                 ╭─[jobs/job.toml:23:10]

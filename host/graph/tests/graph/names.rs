@@ -9,6 +9,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     check_edited(
         &[("parallelism = 2", "paralelism = 2")],
         expect![[r#"
+            refused
               × unknown key `paralelism` in [job]
                ╭─[jobs/job.toml:3:1]
              3 │ paralelism = 2
@@ -21,6 +22,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     check_edited(
         &[(r#"key = ["city"]"#, r#"keys = ["city"]"#)],
         expect![[r#"
+            refused
               × unknown key `keys` in [operator.stats]
                 ╭─[jobs/job.toml:20:1]
              20 │ keys = ["city"]
@@ -33,6 +35,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     check_edited(
         &[("[operator.known]", "[operators.known]"), (r#"input = "known""#, r#"input = "trips""#)],
         expect![[r#"
+            refused
               × unknown key `operators` in the job file
                 ╭─[jobs/job.toml:13:2]
              13 │ [operators.known]
@@ -45,6 +48,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     check_edited(
         &[(r#"start = "hour""#, r#"begin = "hour""#)],
         expect![[r#"
+            refused
               × unknown key `begin` in `window` of [operator.stats]
                 ╭─[jobs/job.toml:21:29]
              21 │ window = { tumbling = "1h", begin = "hour" }
@@ -58,6 +62,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     check_edited(
         &[(r#"out-of-orderness = "10s""#, r#"disorder = "10s""#)],
         expect![[r#"
+            refused
               × unknown key `disorder` in `time` of [source.trips]
                 ╭─[jobs/job.toml:11:25]
              11 │ time = { column = "at", disorder = "10s" }
@@ -74,6 +79,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
 limits = { memroy = "1MB" }"#,
         )],
         expect![[r#"
+            refused
               × unknown key `memroy` in `limits` of [module.m]
                ╭─[jobs/job.toml:7:12]
              7 │ limits = { memroy = "1MB" }
@@ -90,6 +96,7 @@ fn an_unknown_node_names_the_nearest_known_one() {
     check_edited(
         &[(r#"input = "known""#, r#"input = "knwon""#)],
         expect![[r#"
+            refused
               × there is no source or operator `knwon`
                 ╭─[jobs/job.toml:19:9]
              19 │ input = "knwon"
@@ -102,6 +109,7 @@ fn an_unknown_node_names_the_nearest_known_one() {
     check_edited(
         &[(r#"input = "known""#, r#"input = "out""#)],
         expect![[r#"
+            refused
               × `out` is a sink: nothing can read from it
                 ╭─[jobs/job.toml:19:9]
              19 │ input = "out"
@@ -113,6 +121,7 @@ fn an_unknown_node_names_the_nearest_known_one() {
     check_edited(
         &[(r#"input = "known""#, r#"input = "elsewhere""#)],
         expect![[r#"
+            refused
               × there is no source or operator `elsewhere`
                 ╭─[jobs/job.toml:19:9]
              19 │ input = "elsewhere"
@@ -129,6 +138,7 @@ fn an_unknown_port_names_the_ports_that_there_are() {
     check_edited(
         &[(r#"input = "known""#, r#"input = "known.unknwon""#)],
         expect![[r#"
+            refused
               × the operator `known` has no port `unknwon`
                 ╭─[jobs/job.toml:19:9]
              19 │ input = "known.unknwon"
@@ -141,6 +151,7 @@ fn an_unknown_port_names_the_ports_that_there_are() {
     check_edited(
         &[(r#"input = "known""#, r#"input = "known.late""#)],
         expect![[r#"
+            refused
               × the operator `known` has no `late` port
                 ╭─[jobs/job.toml:19:9]
              19 │ input = "known.late"
@@ -153,6 +164,7 @@ fn an_unknown_port_names_the_ports_that_there_are() {
     check_edited(
         &[(r#"input = "known""#, r#"input = "known.dead-letter""#)],
         expect![[r#"
+            refused
               × nothing comes out of `known.dead-letter`
                 ╭─[jobs/job.toml:19:9]
              19 │ input = "known.dead-letter"
@@ -165,6 +177,7 @@ fn an_unknown_port_names_the_ports_that_there_are() {
     check_edited(
         &[(r#"input = "trips""#, r#"input = "trips.left""#)],
         expect![[r#"
+            refused
               × the source `trips` has no port `left`
                 ╭─[jobs/job.toml:15:9]
              15 │ input = "trips.left"
@@ -177,6 +190,7 @@ fn an_unknown_port_names_the_ports_that_there_are() {
     check_edited(
         &[(r#"input = "known""#, r#"input = { first = "known" }"#)],
         expect![[r#"
+            refused
               × `stats` has no input port `first`
                 ╭─[jobs/job.toml:19:11]
              19 │ input = { first = "known" }
@@ -189,6 +203,7 @@ fn an_unknown_port_names_the_ports_that_there_are() {
     check_edited(
         &[(r#"input = "stats""#, r#"input = { first = "stats" }"#)],
         expect![[r#"
+            refused
               × a sink has one input, without a name
                 ╭─[jobs/job.toml:25:11]
              25 │ input = { first = "stats" }
@@ -210,6 +225,7 @@ schema"#,
 schema"#,
         )],
         expect![[r#"
+            refused
               × there is no source connector `memroy`
                ╭─[jobs/job.toml:9:13]
              9 │ connector = "memroy"
@@ -227,6 +243,7 @@ input"#,
 input"#,
         )],
         expect![[r#"
+            refused
               × there is no sink connector `file`
                 ╭─[jobs/job.toml:24:13]
              24 │ connector = "file"
@@ -246,6 +263,7 @@ paralelism = 3
 schema"#,
         )],
         expect![[r#"
+            refused
               × source `trips`: expected a number
                 ╭─[jobs/job.toml:10:1]
              10 │ rows = "many"
@@ -270,6 +288,7 @@ format = { csv = { nul = "NA" } }
 schema"#,
         )],
         expect![[r#"
+            refused
               × source `trips`: there is no option `nul`: did you mean `null`?
                 ╭─[jobs/job.toml:10:20]
              10 │ format = { csv = { nul = "NA" } }
@@ -286,6 +305,7 @@ input"#,
 input"#,
         )],
         expect![[r#"
+            refused
               × sink `out`: expected one column, found city, hour, count
                 ╭─[jobs/job.toml:24:13]
              24 │ connector = "narrow"
@@ -301,6 +321,7 @@ fn names_and_ids_are_unique() {
     check_edited(
         &[("[sink.out]", "[sink.known]")],
         expect![[r#"
+            refused
               × `known` is there twice: the operator has this name, so the sink needs another
                 ╭─[jobs/job.toml:13:11]
              13 │ [operator.known]
@@ -321,6 +342,7 @@ fn names_and_ids_are_unique() {
 id = "stats""#,
         )],
         expect![[r#"
+            refused
               × the id `stats` is that of the operator of this name
                 ╭─[jobs/job.toml:17:11]
              17 │ [operator.stats]
@@ -348,6 +370,7 @@ function = "m.stats""#,
             ),
         ],
         expect![[r#"
+            refused
               × `x` is there twice: state is kept under the id, so each operator needs its own
                 ╭─[jobs/job.toml:14:6]
              14 │ id = "x"
@@ -364,6 +387,7 @@ function = "m.stats""#,
     check_edited(
         &[("[sink.out]", r#"[sink."o.ut"]"#)],
         expect![[r#"
+            refused
               × `o.ut` is no name for a sink: expected letters, digits, `_` and `-`
                 ╭─[jobs/job.toml:23:7]
              23 │ [sink."o.ut"]
@@ -379,6 +403,7 @@ function = "m.stats""#,
 id = "a/b""#,
         )],
         expect![[r#"
+            refused
               × `a/b` is no id: expected letters, digits, `_`, `-` and `.`
                 ╭─[jobs/job.toml:24:6]
              24 │ id = "a/b"

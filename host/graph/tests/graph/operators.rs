@@ -16,6 +16,7 @@ parameters = { limit = 1 }
 window = { tumbling = "1h" }"#,
         )],
         expect![[r#"
+            refused
               × `parameters` goes with a `function`, not with a `builtin`
                 ╭─[jobs/job.toml:16:1]
              16 │ parameters = { limit = 1 }
@@ -38,6 +39,7 @@ input = "trips""#,
 input = "trips""#,
         )],
         expect![[r#"
+            refused
               × [operator.known] needs the key `time`
                 ╭─[jobs/job.toml:13:11]
              13 │ [operator.known]
@@ -56,6 +58,7 @@ function = "m.known"
 input = "trips""#,
         )],
         expect![[r#"
+            refused
               × an operator has either a `function` or a `builtin`, here are both
                 ╭─[jobs/job.toml:14:1]
              14 │ builtin = "union"
@@ -72,6 +75,7 @@ input = "trips""#,
 input = { left = "trips" }"#,
         )],
         expect![[r#"
+            refused
               × `union` has no input port `left`
                 ╭─[jobs/job.toml:15:11]
              15 │ input = { left = "trips" }
@@ -92,6 +96,7 @@ fn only_map_functions_isolate_traps() {
 function = "m.stats""#,
         )],
         expect![[r#"
+            refused
               × `stats` is an aggregate function: only calls of map functions can be run again to find the row that
               │ traps
                 ╭─[jobs/job.toml:18:11]

@@ -13,28 +13,29 @@ fn a_chain_an_exchange_and_a_chain() {
     check(
         JOB,
         expect![[r#"
-        job rides: parallelism 2, 2 slots, 2 tasks
-        task 1 x2: trips -> known
-          trips: source memory
-            time     at, out of order by 10s
-            out      at timestamp, city utf8, line int32, fare float64?, rides int32
-          known: map m.known
-            from     trips.output
-            reads    fare float64?
-            set      limit = 5
-            out      at timestamp, city utf8, line int32, fare float64, rides int32
-            out unknown why utf8?
-          known.output to task 2, stats: hash (city), 4 channels
-        task 2 x2: stats -> out
-          stats: aggregate m.stats
-            from     known.output
-            key      city
-            window   tumbling 1h of event time
-            reads    rides int64 (from int32)
-            out      city utf8, hour timestamp, count int64
-          out: sink memory
-            from     stats.output
-    "#]],
+            accepted
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   tumbling 1h of event time
+                reads    rides int64 (from int32)
+                out      city utf8, hour timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
     );
 }
 
@@ -84,41 +85,42 @@ input = ["trips.dead-letter", "known.dead-letter"]
     check(
         job,
         expect![[r#"
-        job sides: parallelism 1, 1 slot, 2 tasks
-        task 1 x1: trips -> known -> stats -> out -> late -> unknown
-          trips: source memory
-            time     at, out of order by 1m30s, idle after 30s
-            on error dead-letter
-            out      at timestamp, city utf8, fare float64?, rides int32
-            out dead-letter operator utf8, subtask int32, position utf8?, reason utf8, row utf8
-          known: map m.known
-            from     trips.output
-            reads    fare float64?
-            set      limit = 9
-            on error dead-letter
-            on trap  isolate
-            out      at timestamp, city utf8, fare float64, rides int32
-            out unknown why utf8?
-            out dead-letter operator utf8, subtask int32, position utf8?, reason utf8, row utf8
-          stats: aggregate m.stats
-            from     known.output
-            key      one for the whole stream
-            window   tumbling 1h of event time
-            reads    rides int64 (from int32)
-            out      hour timestamp, hour_end timestamp, count int64
-            out late at timestamp, city utf8, fare float64, rides int32
-          out: sink memory
-            from     stats.output
-          late: sink memory
-            from     stats.late
-          unknown: sink memory
-            from     known.unknown
-          trips.dead-letter to task 2, bad: forward, 1 channel
-          known.dead-letter to task 2, bad: forward, 1 channel
-        task 2 x1: bad
-          bad: sink memory
-            from     trips.dead-letter, known.dead-letter
-    "#]],
+            accepted
+            job sides: parallelism 1, 1 slot, 2 tasks
+            task 1 x1: trips -> known -> stats -> out -> late -> unknown
+              trips: source memory
+                time     at, out of order by 1m30s, idle after 30s
+                on error dead-letter
+                out      at timestamp, city utf8, fare float64?, rides int32
+                out dead-letter operator utf8, subtask int32, position utf8?, reason utf8, row utf8
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 9
+                on error dead-letter
+                on trap  isolate
+                out      at timestamp, city utf8, fare float64, rides int32
+                out unknown why utf8?
+                out dead-letter operator utf8, subtask int32, position utf8?, reason utf8, row utf8
+              stats: aggregate m.stats
+                from     known.output
+                key      one for the whole stream
+                window   tumbling 1h of event time
+                reads    rides int64 (from int32)
+                out      hour timestamp, hour_end timestamp, count int64
+                out late at timestamp, city utf8, fare float64, rides int32
+              out: sink memory
+                from     stats.output
+              late: sink memory
+                from     stats.late
+              unknown: sink memory
+                from     known.unknown
+              trips.dead-letter to task 2, bad: forward, 1 channel
+              known.dead-letter to task 2, bad: forward, 1 channel
+            task 2 x1: bad
+              bad: sink memory
+                from     trips.dead-letter, known.dead-letter
+        "#]],
     );
 }
 
@@ -173,42 +175,43 @@ input = "keyed"
     check(
         job,
         expect![[r#"
-        job wide: parallelism 2, 3 slots, 7 tasks
-        task 1 x1: a
-          a: source memory
-            out      x int64
-          a.output to task 3, both: rebalance, 3 channels
-        task 2 x2: b
-          b: source memory
-            out      x int64?
-          b.output to task 3, both: rebalance, 6 channels
-        task 3 x3: both
-          both: union
-            from     a.output, b.output
-            out      x int64?
-          both.output to task 4, spread: broadcast, 6 channels
-        task 4 x2: spread
-          spread: map m.filter
-            from     both.output
-            out      x int64?
-          spread.output to task 5, alone: forward, 2 channels
-        task 5 x2: alone
-          alone: map m.filter
-            from     spread.output
-            out      x int64?
-          alone.output to task 6, keyed: hash (x), 4 channels
-        task 6 x2: keyed -> two
-          keyed: map m.filter
-            from     alone.output
-            key      x
-            out      x int64?
-          two: sink memory
-            from     keyed.output
-          keyed.output to task 7, one: global, 2 channels
-        task 7 x1: one
-          one: sink memory
-            from     keyed.output
-    "#]],
+            accepted
+            job wide: parallelism 2, 3 slots, 7 tasks
+            task 1 x1: a
+              a: source memory
+                out      x int64
+              a.output to task 3, both: rebalance, 3 channels
+            task 2 x2: b
+              b: source memory
+                out      x int64?
+              b.output to task 3, both: rebalance, 6 channels
+            task 3 x3: both
+              both: union
+                from     a.output, b.output
+                out      x int64?
+              both.output to task 4, spread: broadcast, 6 channels
+            task 4 x2: spread
+              spread: map m.filter
+                from     both.output
+                out      x int64?
+              spread.output to task 5, alone: forward, 2 channels
+            task 5 x2: alone
+              alone: map m.filter
+                from     spread.output
+                out      x int64?
+              alone.output to task 6, keyed: hash (x), 4 channels
+            task 6 x2: keyed -> two
+              keyed: map m.filter
+                from     alone.output
+                key      x
+                out      x int64?
+              two: sink memory
+                from     keyed.output
+              keyed.output to task 7, one: global, 2 channels
+            task 7 x1: one
+              one: sink memory
+                from     keyed.output
+        "#]],
     );
 }
 
@@ -227,6 +230,7 @@ fn event_times_in_the_middle_of_a_job() {
             ),
         ],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 3 tasks
             task 1 x2: trips
               trips: source memory
@@ -265,6 +269,7 @@ fn event_times_in_the_middle_of_a_job() {
             ("function = \"m.known\"", "builtin = \"watermark\"\ntime = { column = \"at\" }"),
         ],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known
               trips: source memory
@@ -321,24 +326,25 @@ input = "totals.alerts"
     check(
         &job,
         expect![[r#"
-        job process: parallelism 1, 1 slot, 2 tasks
-        task 1 x1: trips
-          trips: source memory
-            time     rides64, out of order by 0ms
-            out      line int32, rides int32, rides64 int64
-          trips.output to task 2, totals: hash (line), 1 channel
-        task 2 x1: totals -> out -> alerts
-          totals: process m.by_line
-            from     trips.output
-            key      line
-            reads    rides int64 (from int32)
-            out      line int32, rides int32, rides64 int64, total int64
-            out alerts text utf8
-          out: sink memory
-            from     totals.output
-          alerts: sink memory
-            from     totals.alerts
-    "#]],
+            accepted
+            job process: parallelism 1, 1 slot, 2 tasks
+            task 1 x1: trips
+              trips: source memory
+                time     rides64, out of order by 0ms
+                out      line int32, rides int32, rides64 int64
+              trips.output to task 2, totals: hash (line), 1 channel
+            task 2 x1: totals -> out -> alerts
+              totals: process m.by_line
+                from     trips.output
+                key      line
+                reads    rides int64 (from int32)
+                out      line int32, rides int32, rides64 int64, total int64
+                out alerts text utf8
+              out: sink memory
+                from     totals.output
+              alerts: sink memory
+                from     totals.alerts
+        "#]],
     );
     let plan = plan(&job).expect("valid");
     let node = plan.logical.nodes.iter().find_map(|n| n.function()).expect("one function");

@@ -24,6 +24,7 @@ input = "known"
             ),
         ],
         expect![[r#"
+            refused
               × the job goes round in a circle: known -> again -> known
                 ╭─[jobs/job.toml:15:19]
              15 │ input = ["trips", "again"]
@@ -41,6 +42,7 @@ input = "known"
     check_edited(
         &[(r#"input = "trips""#, r#"input = "known""#)],
         expect![[r#"
+            refused
               × the job goes round in a circle: known -> known
                 ╭─[jobs/job.toml:15:9]
              15 │ input = "known"
@@ -57,6 +59,7 @@ fn what_nothing_reads() {
     check_edited(
         &[(r#"input = "stats""#, r#"input = "known""#)],
         expect![[r#"
+            accepted
               ⚠ nothing reads from the operator `stats`: its rows are dropped
                 ╭─[jobs/job.toml:17:11]
              17 │ [operator.stats]
@@ -95,6 +98,7 @@ path = "other.wasm"
 [source.trips]"#,
         )],
         expect![[r#"
+            accepted
               ⚠ no operator uses the module `spare`
                ╭─[jobs/job.toml:8:9]
              8 │ [module.spare]
@@ -132,6 +136,7 @@ connector"#,
 connector"#,
         )],
         expect![[r#"
+            refused
               × the job has no source, so there is nothing to do
               help: [source.NAME] with a `connector` reads rows
               × [operator.trips] needs the key `function`
@@ -177,6 +182,7 @@ fn dead_letters_go_somewhere() {
 on-error = "dead-letter""#,
         )],
         expect![[r#"
+            refused
               × nothing reads `known.dead-letter`, where rows go that cannot be used
                 ╭─[jobs/job.toml:15:12]
              15 │ on-error = "dead-letter"
@@ -195,6 +201,7 @@ on-error = "dead-letter"
 schema"#,
         )],
         expect![[r#"
+            refused
               × nothing reads `trips.dead-letter`, where rows go that cannot be used
                 ╭─[jobs/job.toml:10:12]
              10 │ on-error = "dead-letter"
@@ -216,6 +223,7 @@ parallelism = 1
 partition = "forward""#,
         )],
         expect![[r#"
+            refused
               × `stats` has parallelism 2 and `out` has 1: forward needs the same on both sides
                 ╭─[jobs/job.toml:25:13]
              25 │ partition = "forward"
@@ -236,6 +244,7 @@ partition = "forward""#,
 partition = "hash""#,
         )],
         expect![[r#"
+            refused
               × `out` has no `key` by which rows could be dealt out
                 ╭─[jobs/job.toml:24:13]
              24 │ partition = "hash"
@@ -251,6 +260,7 @@ partition = "hash""#,
 partition = "rebalance""#,
         )],
         expect![[r#"
+            refused
               × `stats` is keyed, so its rows have to be dealt out by hash
                 ╭─[jobs/job.toml:21:13]
              21 │ partition = "rebalance"
@@ -266,6 +276,7 @@ partition = "rebalance""#,
 partition = "random""#,
         )],
         expect![[r#"
+            refused
               × `partition` of [sink.out] is "random": expected "forward" or "rebalance" or "hash" or "broadcast" or
               │ "global"
                 ╭─[jobs/job.toml:24:13]
@@ -282,6 +293,7 @@ fn one_key_for_the_whole_stream_is_one_subtask() {
     check_edited(
         &[(r#"key = ["city"]"#, "parallelism = 2")],
         expect![[r#"
+            refused
               × `stats` has one key for the whole stream, which one subtask has to see
                 ╭─[jobs/job.toml:20:15]
              20 │ parallelism = 2
@@ -312,6 +324,7 @@ input"#,
             ),
         ],
         expect![[r#"
+            refused
               × unknown key `paralelism` in [job]
                ╭─[jobs/job.toml:3:1]
              3 │ paralelism = 2

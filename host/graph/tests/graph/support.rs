@@ -61,8 +61,8 @@ pub(crate) fn plan_of(job: &str, format: JobFormat) -> Result<Plan, PlanError> {
 /// The errors of a job, or its warnings and plan if it has none.
 pub(crate) fn check(job: &str, expected: Expect) {
     let text = match plan(job) {
-        Ok(plan) => format!("{}{}", plan.warnings.render(false), plan.describe()),
-        Err(error) => error.0.render(false),
+        Ok(plan) => format!("accepted\n{}{}", plan.warnings.render(false), plan.describe()),
+        Err(error) => format!("refused\n{}", error.0.render(false)),
     };
     let lines: Vec<_> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
     expected.assert_eq(&(lines.join("\n") + "\n"));

@@ -13,6 +13,7 @@ fn what_this_version_has_not() {
 restart = { strategy = "none" }"#,
         )],
         expect![[r#"
+            refused
               × checkpoints are not available in this version
                ╭─[jobs/job.toml:3:1]
              3 │ checkpoint = { interval = "10s" }
@@ -30,6 +31,7 @@ restart = { strategy = "none" }"#,
     check_edited(
         &[(r#"path = "m.wasm""#, r#"ref = "m@1.0.0""#)],
         expect![[r#"
+            refused
               × modules in a cluster's store are not available in this version: use `path`
                ╭─[jobs/job.toml:6:1]
              6 │ ref = "m@1.0.0"
@@ -46,6 +48,7 @@ input = "trips""#,
 input = "trips""#,
         )],
         expect![[r#"
+            refused
               × `lookup` cannot run: asynchronous functions are not available in this version
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "m.lookup"
@@ -63,6 +66,7 @@ input = { left = "trips", right = "trips" }
 key = ["city"]"#,
         )],
         expect![[r#"
+            refused
               × `join` cannot run: functions with several inputs are not available in this version
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "m.join"
@@ -79,6 +83,7 @@ input = "trips""#,
 input = "trips""#,
         )],
         expect![[r#"
+            refused
               × `rules` cannot run: broadcast inputs are not available in this version
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "m.rules"
@@ -95,6 +100,7 @@ input = "trips""#,
 input = "trips""#,
         )],
         expect![[r#"
+            refused
               × `reserved` has an output port `late`, a name that is reserved
                 ╭─[jobs/job.toml:14:12]
              14 │ function = "m.reserved"
@@ -110,6 +116,7 @@ fn variables_are_replaced_and_have_to_be_set() {
     check_edited(
         &[(r#"path = "m.wasm""#, r#"path = "${MODULES}/m.wasm""#)],
         expect![[r#"
+            refused
               × the variable `MODULES` is not set and has no default
                ╭─[jobs/job.toml:6:8]
              6 │ path = "${MODULES}/m.wasm"
@@ -122,6 +129,7 @@ fn variables_are_replaced_and_have_to_be_set() {
     check_edited(
         &[(r#"path = "m.wasm""#, r#"path = "${MODULES:-.}/${""#)],
         expect![[r#"
+            refused
               × `${` without a `}` behind it
                ╭─[jobs/job.toml:6:8]
              6 │ path = "${MODULES:-.}/${"
@@ -134,28 +142,29 @@ fn variables_are_replaced_and_have_to_be_set() {
     check_edited(
         &[(r#"path = "m.wasm""#, r#"path = "${MODULES:-other.wasm}""#)],
         expect![[r#"
-        job rides: parallelism 2, 2 slots, 2 tasks
-        task 1 x2: trips -> known
-          trips: source memory
-            time     at, out of order by 10s
-            out      at timestamp, city utf8, line int32, fare float64?, rides int32
-          known: map m.known
-            from     trips.output
-            reads    fare float64?
-            set      limit = 5
-            out      at timestamp, city utf8, line int32, fare float64, rides int32
-            out unknown why utf8?
-          known.output to task 2, stats: hash (city), 4 channels
-        task 2 x2: stats -> out
-          stats: aggregate m.stats
-            from     known.output
-            key      city
-            window   tumbling 1h of event time
-            reads    rides int64 (from int32)
-            out      city utf8, hour timestamp, count int64
-          out: sink memory
-            from     stats.output
-    "#]],
+            accepted
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   tumbling 1h of event time
+                reads    rides int64 (from int32)
+                out      city utf8, hour timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
     );
 }
 
@@ -166,6 +175,7 @@ fn text_that_is_no_toml() {
 name = "x"
 "#,
         expect![[r#"
+            refused
               × not valid TOML: unclosed table, expected `]`
                ╭─[jobs/job.toml:1:5]
              1 │ [job
@@ -178,6 +188,7 @@ name = "x"
 name = "y"
 "#,
         expect![[r#"
+            refused
               × not valid TOML: duplicate key
                ╭─[jobs/job.toml:3:1]
              3 │ name = "y"
@@ -196,6 +207,7 @@ rows = inf
 schema = { a = "int64" }
 "#,
         expect![[r#"
+            refused
               × the number is larger than 64 bits hold
                ╭─[jobs/job.toml:3:15]
              3 │ parallelism = 99999999999999999999

@@ -9,6 +9,7 @@ fn a_value_of_the_wrong_type() {
     check_edited(
         &[(r#"name = "rides""#, "name = 7")],
         expect![[r#"
+            refused
               × `name` of [job] has to be a string, found an integer
                ╭─[jobs/job.toml:2:8]
              2 │ name = 7
@@ -20,6 +21,7 @@ fn a_value_of_the_wrong_type() {
     check_edited(
         &[("parallelism = 2", r#"parallelism = "2""#)],
         expect![[r#"
+            refused
               × `parallelism` of [job] has to be an integer from 1 to 128, found a string
                ╭─[jobs/job.toml:3:15]
              3 │ parallelism = "2"
@@ -31,28 +33,29 @@ fn a_value_of_the_wrong_type() {
     check_edited(
         &[("parallelism = 2", r#"parallelism = "${TWO}""#)],
         expect![[r#"
-        job rides: parallelism 2, 2 slots, 2 tasks
-        task 1 x2: trips -> known
-          trips: source memory
-            time     at, out of order by 10s
-            out      at timestamp, city utf8, line int32, fare float64?, rides int32
-          known: map m.known
-            from     trips.output
-            reads    fare float64?
-            set      limit = 5
-            out      at timestamp, city utf8, line int32, fare float64, rides int32
-            out unknown why utf8?
-          known.output to task 2, stats: hash (city), 4 channels
-        task 2 x2: stats -> out
-          stats: aggregate m.stats
-            from     known.output
-            key      city
-            window   tumbling 1h of event time
-            reads    rides int64 (from int32)
-            out      city utf8, hour timestamp, count int64
-          out: sink memory
-            from     stats.output
-    "#]],
+            accepted
+            job rides: parallelism 2, 2 slots, 2 tasks
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   tumbling 1h of event time
+                reads    rides int64 (from int32)
+                out      city utf8, hour timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
     );
     check_edited(
         &[(
@@ -62,6 +65,7 @@ path = "m.wasm""#,
 m = "m.wasm""#,
         )],
         expect![[r#"
+            refused
               × [module.m] has to be a table, found a string
                ╭─[jobs/job.toml:6:5]
              6 │ m = "m.wasm"
@@ -94,6 +98,7 @@ path = "m.wasm""#,
             ),
         ],
         expect![[r#"
+            refused
               × the job file has no [job] table
               help: start it with
                     [job]
@@ -127,6 +132,7 @@ path = "m.wasm""#,
     check_edited(
         &[(r#"input = "known""#, "input = 1")],
         expect![[r#"
+            refused
               × `input` of [operator.stats] has to be a string or an array of strings, found an integer
                 ╭─[jobs/job.toml:19:9]
              19 │ input = 1
@@ -138,6 +144,7 @@ path = "m.wasm""#,
     check_edited(
         &[(r#"input = "known""#, "input = []")],
         expect![[r#"
+            refused
               × `input` names no stream
                 ╭─[jobs/job.toml:19:9]
              19 │ input = []
@@ -149,6 +156,7 @@ path = "m.wasm""#,
     check_edited(
         &[(r#"rides = "int32""#, r#"rides = "int""#)],
         expect![[r#"
+            refused
               × unknown type `int`: expected one of boolean, int32, int64, float32, float64, timestamp, date, utf8,
               │ binary (with `?` behind it if null is allowed)
                 ╭─[jobs/job.toml:10:88]
@@ -161,6 +169,7 @@ path = "m.wasm""#,
     check_edited(
         &[(r#"rides = "int32""#, "rides = 32")],
         expect![[r#"
+            refused
               × `rides` of [source.trips] has to be a type such as "int64" or "utf8?", found an integer
                 ╭─[jobs/job.toml:10:88]
              10 │ schema = { at = "timestamp", city = "utf8", line = "int32", fare = "float64?", rides = 32 }
@@ -177,6 +186,7 @@ chain = "no"
 columns = { rides = 1 }"#,
         )],
         expect![[r#"
+            refused
               × `key` of [operator.stats] has to be a string or an array of strings, found an integer
                 ╭─[jobs/job.toml:20:8]
              20 │ key = [1]
@@ -204,6 +214,7 @@ fn a_value_out_of_range() {
     check_edited(
         &[("parallelism = 2", "parallelism = 0")],
         expect![[r#"
+            refused
               × `parallelism` of [job] is 0: expected an integer from 1 to 128
                ╭─[jobs/job.toml:3:15]
              3 │ parallelism = 0
@@ -215,6 +226,7 @@ fn a_value_out_of_range() {
     check_edited(
         &[("parallelism = 2", "parallelism = 129")],
         expect![[r#"
+            refused
               × `parallelism` of [job] is 129: expected an integer from 1 to 128
                ╭─[jobs/job.toml:3:15]
              3 │ parallelism = 129
@@ -230,6 +242,7 @@ fn a_value_out_of_range() {
 max-parallelism = 40000"#,
         )],
         expect![[r#"
+            refused
               × `max-parallelism` of [job] is 40000: expected an integer from 1 to 32768
                ╭─[jobs/job.toml:4:19]
              4 │ max-parallelism = 40000
@@ -245,6 +258,7 @@ max-parallelism = 40000"#,
 function = "m.known""#,
         )],
         expect![[r#"
+            refused
               × parallelism 200 is more than the job's max-parallelism of 128
                 ╭─[jobs/job.toml:14:15]
              14 │ parallelism = 200
@@ -257,6 +271,7 @@ function = "m.known""#,
     check_edited(
         &[(r#"name = "rides""#, r#"name = "my rides""#)],
         expect![[r#"
+            refused
               × `my rides` is no name for a job: expected up to 100 letters, digits, `_`, `-` and `.`, and no `.` in
               │ front
                ╭─[jobs/job.toml:2:8]
@@ -269,6 +284,7 @@ function = "m.known""#,
     check_edited(
         &[(r#"out-of-orderness = "10s""#, r#"out-of-orderness = "10 parsecs""#)],
         expect![[r#"
+            refused
               × `out-of-orderness` of `time` of [source.trips]: expected a span of time such as "10s", "250ms" or
               │ "1h30m" (d, h, m, s, ms), found "10 parsecs"
                 ╭─[jobs/job.toml:11:44]
@@ -281,6 +297,7 @@ function = "m.known""#,
     check_edited(
         &[(r#"out-of-orderness = "10s""#, r#"out-of-orderness = "10s", idle = "0s""#)],
         expect![[r#"
+            refused
               × `idle` of `time` of [source.trips] is zero: expected at least 1ms
                 ╭─[jobs/job.toml:11:58]
              11 │ time = { column = "at", out-of-orderness = "10s", idle = "0s" }
@@ -296,6 +313,7 @@ function = "m.known""#,
 limits = { memory = "lots", call-timeout = "0s" }"#,
         )],
         expect![[r#"
+            refused
               × `memory` of `limits` of [module.m]: expected an amount of memory such as "64MiB" (B, kB, MB, GB, KiB,
               │ MiB, GiB), found "lots"
                ╭─[jobs/job.toml:7:21]
@@ -318,6 +336,7 @@ limits = { memory = "lots", call-timeout = "0s" }"#,
 function = "m.known""#,
         )],
         expect![[r#"
+            refused
               × `on-error` of [operator.known] is "ignore": expected "fail" or "skip" or "dead-letter"
                 ╭─[jobs/job.toml:14:12]
              14 │ on-error = "ignore"
@@ -337,6 +356,7 @@ fn a_key_that_is_missing() {
             "",
         )],
         expect![[r#"
+            refused
               × [job] needs the key `name`
                ╭─[jobs/job.toml:1:2]
              1 │ [job]
@@ -353,6 +373,7 @@ path = "m.wasm""#,
             "[module.m]",
         )],
         expect![[r#"
+            refused
               × [module.m] needs the key `path`
                ╭─[jobs/job.toml:5:9]
              5 │ [module.m]
@@ -369,6 +390,7 @@ path = "m.wasm""#,
             "",
         )],
         expect![[r#"
+            refused
               × [operator.known] needs the key `function`
                 ╭─[jobs/job.toml:13:11]
              13 │ [operator.known]
@@ -385,6 +407,7 @@ path = "m.wasm""#,
             "",
         )],
         expect![[r#"
+            refused
               × [operator.stats] needs the key `input`
                 ╭─[jobs/job.toml:17:11]
              17 │ [operator.stats]
@@ -401,6 +424,7 @@ schema"#,
             "schema",
         )],
         expect![[r#"
+            refused
               × [source.trips] needs the key `connector`
                ╭─[jobs/job.toml:8:9]
              8 │ [source.trips]
@@ -413,6 +437,7 @@ schema"#,
     check_edited(
         &[(r#"time = { column = "at", out-of-orderness = "10s" }"#, "time = {}")],
         expect![[r#"
+            refused
               × `time` of [source.trips] needs the key `column`
                 ╭─[jobs/job.toml:11:1]
              11 │ time = {}
@@ -425,6 +450,7 @@ schema"#,
     check(
         "",
         expect![[r#"
+            refused
               × the job file has no [job] table
               help: start it with
                     [job]

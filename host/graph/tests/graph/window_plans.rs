@@ -13,6 +13,7 @@ fn windows_by_event_time_need_event_time() {
             "",
         )],
         expect![[r#"
+            refused
               × the windows are by event time, and the source `trips` has no `time`
                ╭─[jobs/job.toml:8:9]
              8 │ [source.trips]
@@ -40,6 +41,7 @@ fn windows_by_event_time_need_event_time() {
             ),
         ],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known
               trips: source memory
@@ -78,6 +80,7 @@ time = { column = "at" }"#,
             ),
         ],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known -> known/watermark
               trips: source memory
@@ -114,6 +117,7 @@ time = { column = "at" }"#,
             (r#"window = { tumbling = "1h", start = "hour" }"#, "window = { global = true }"),
         ],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known
               trips: source memory
@@ -154,6 +158,7 @@ key = ["line"]"#,
             ),
         ],
         expect![[r#"
+            accepted
               ⚠ `by_line` sets timers by event time, and the source `trips` has no `time`: they fire at the end of the
               │ input only
                ╭─[jobs/job.toml:8:9]
@@ -198,6 +203,7 @@ fn windows_of_every_kind() {
             r#"window = { sliding = "10s", slide = "2s", offset = "1s", lateness = "1m", end = "until" }"#,
         )],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known
               trips: source memory
@@ -227,6 +233,7 @@ fn windows_of_every_kind() {
             r#"window = { session = "12h", trigger = { continuous = "10s" } }"#,
         )],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known
               trips: source memory
@@ -256,6 +263,7 @@ fn windows_of_every_kind() {
             "window = { global = true, trigger = { count = 100 }, purge = true }",
         )],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known
               trips: source memory
@@ -285,6 +293,7 @@ fn windows_of_every_kind() {
             r#"window = { tumbling = "1m", clock = "processing" }"#,
         )],
         expect![[r#"
+            accepted
             job rides: parallelism 2, 2 slots, 2 tasks
             task 1 x2: trips -> known
               trips: source memory

@@ -9,6 +9,7 @@ fn one_kind_of_window() {
     check_edited(
         &[(r#"window = { tumbling = "1h", start = "hour" }"#, r#"window = { start = "hour" }"#)],
         expect![[r#"
+            refused
               × a window says no kind: expected one of `tumbling`, `sliding`, `session`, `global`
                 ╭─[jobs/job.toml:21:1]
              21 │ window = { start = "hour" }
@@ -24,6 +25,7 @@ fn one_kind_of_window() {
             r#"window = { tumbling = "1h", session = "1h" }"#,
         )],
         expect![[r#"
+            refused
               × a window says several kinds: expected one of `tumbling`, `sliding`, `session`, `global`
                 ╭─[jobs/job.toml:21:1]
              21 │ window = { tumbling = "1h", session = "1h" }
@@ -36,6 +38,7 @@ fn one_kind_of_window() {
     check_edited(
         &[(r#"window = { tumbling = "1h", start = "hour" }"#, r#"window = { tumbling = "0s" }"#)],
         expect![[r#"
+            refused
               × `tumbling` of `window` of [operator.stats] is zero: expected at least 1ms
                 ╭─[jobs/job.toml:21:23]
              21 │ window = { tumbling = "0s" }
@@ -47,6 +50,7 @@ fn one_kind_of_window() {
     check_edited(
         &[(r#"window = { tumbling = "1h", start = "hour" }"#, "window = { global = false }")],
         expect![[r#"
+            refused
               × `global = false` is no window: leave `global` out or set it to true
                 ╭─[jobs/job.toml:21:21]
              21 │ window = { global = false }
@@ -58,6 +62,7 @@ fn one_kind_of_window() {
     check_edited(
         &[(r#"window = { tumbling = "1h", start = "hour" }"#, r#"window = "1h""#)],
         expect![[r#"
+            refused
               × `window` of [operator.stats] has to be a table, found a string
                 ╭─[jobs/job.toml:21:10]
              21 │ window = "1h"
@@ -73,6 +78,7 @@ fn slide_and_offset() {
     check_edited(
         &[(r#"window = { tumbling = "1h", start = "hour" }"#, r#"window = { sliding = "10s" }"#)],
         expect![[r#"
+            refused
               × `window` of [operator.stats] needs the key `slide`
                 ╭─[jobs/job.toml:21:1]
              21 │ window = { sliding = "10s" }
@@ -88,6 +94,7 @@ fn slide_and_offset() {
             r#"window = { sliding = "10s", slide = "11s" }"#,
         )],
         expect![[r#"
+            refused
               × `slide` is larger than the window: rows between windows would be lost
                 ╭─[jobs/job.toml:21:37]
              21 │ window = { sliding = "10s", slide = "11s" }
@@ -102,6 +109,7 @@ fn slide_and_offset() {
             r#"window = { sliding = "10s", slide = "0s" }"#,
         )],
         expect![[r#"
+            refused
               × `slide` of `window` of [operator.stats] is zero: expected at least 1ms
                 ╭─[jobs/job.toml:21:37]
              21 │ window = { sliding = "10s", slide = "0s" }
@@ -116,6 +124,7 @@ fn slide_and_offset() {
             r#"window = { tumbling = "10s", slide = "1s" }"#,
         )],
         expect![[r#"
+            refused
               × `slide` goes with `sliding`, which is not there
                 ╭─[jobs/job.toml:21:38]
              21 │ window = { tumbling = "10s", slide = "1s" }
@@ -130,6 +139,7 @@ fn slide_and_offset() {
             r#"window = { tumbling = "10s", offset = "10s" }"#,
         )],
         expect![[r#"
+            refused
               × `offset` has to be less than the distance between windows
                 ╭─[jobs/job.toml:21:39]
              21 │ window = { tumbling = "10s", offset = "10s" }
@@ -144,6 +154,7 @@ fn slide_and_offset() {
             r#"window = { session = "10s", offset = "1s" }"#,
         )],
         expect![[r#"
+            refused
               × `offset` goes with `tumbling` or `sliding`
                 ╭─[jobs/job.toml:21:38]
              21 │ window = { session = "10s", offset = "1s" }
@@ -158,6 +169,7 @@ fn slide_and_offset() {
             r#"window = { sliding = "10s", slide = "2s", offset = "3s" }"#,
         )],
         expect![[r#"
+            refused
               × `offset` has to be less than the distance between windows
                 ╭─[jobs/job.toml:21:52]
              21 │ window = { sliding = "10s", slide = "2s", offset = "3s" }
@@ -176,6 +188,7 @@ fn triggers() {
             r#"window = { tumbling = "10s", trigger = "never" }"#,
         )],
         expect![[r#"
+            refused
               × `trigger` of `window` of [operator.stats] is "never": expected "event-time" or "processing-time"
                 ╭─[jobs/job.toml:21:40]
              21 │ window = { tumbling = "10s", trigger = "never" }
@@ -190,6 +203,7 @@ fn triggers() {
             r#"window = { tumbling = "10s", trigger = "processing-time" }"#,
         )],
         expect![[r#"
+            refused
               × the trigger's time is not the window's: set `clock = "event"` or `"processing"` alike
                 ╭─[jobs/job.toml:21:40]
              21 │ window = { tumbling = "10s", trigger = "processing-time" }
@@ -204,6 +218,7 @@ fn triggers() {
             r#"window = { tumbling = "10s", trigger = { count = 0 } }"#,
         )],
         expect![[r#"
+            refused
               × `count` of `trigger` of `window` of [operator.stats] is 0: expected an integer of at least 1
                 ╭─[jobs/job.toml:21:50]
              21 │ window = { tumbling = "10s", trigger = { count = 0 } }
@@ -218,6 +233,7 @@ fn triggers() {
             r#"window = { tumbling = "10s", trigger = { count = 1, continuous = "1s" } }"#,
         )],
         expect![[r#"
+            refused
               × a trigger is either { count = 100 } or { continuous = "10s" }
                 ╭─[jobs/job.toml:21:30]
              21 │ window = { tumbling = "10s", trigger = { count = 1, continuous = "1s" } }
@@ -232,6 +248,7 @@ fn triggers() {
             r#"window = { tumbling = "10s", trigger = { counts = 1 } }"#,
         )],
         expect![[r#"
+            refused
               × a trigger is either { count = 100 } or { continuous = "10s" }
                 ╭─[jobs/job.toml:21:30]
              21 │ window = { tumbling = "10s", trigger = { counts = 1 } }
@@ -253,6 +270,7 @@ fn triggers() {
             r#"window = { global = true, clock = "processing" }"#,
         )],
         expect![[r#"
+            refused
               × a global window by processing time never ends: it needs a `trigger`
                 ╭─[jobs/job.toml:21:1]
              21 │ window = { global = true, clock = "processing" }
@@ -271,6 +289,7 @@ fn lateness_and_bounds() {
             r#"window = { tumbling = "10s", clock = "processing", lateness = "1s" }"#,
         )],
         expect![[r#"
+            refused
               × nothing is late by processing time: leave `lateness` out
                 ╭─[jobs/job.toml:21:63]
              21 │ window = { tumbling = "10s", clock = "processing", lateness = "1s" }
@@ -285,6 +304,7 @@ fn lateness_and_bounds() {
             r#"window = { global = true, lateness = "1s", start = "from" }"#,
         )],
         expect![[r#"
+            refused
               × nothing is late for a global window: leave `lateness` out
                 ╭─[jobs/job.toml:21:38]
              21 │ window = { global = true, lateness = "1s", start = "from" }
@@ -312,6 +332,7 @@ input = "trips"
 window = { tumbling = "1h" }"#,
         )],
         expect![[r#"
+            refused
               × `known` is a map function, which has no windows
                 ╭─[jobs/job.toml:16:1]
              16 │ window = { tumbling = "1h" }
@@ -328,6 +349,7 @@ window = { tumbling = "1h" }"#,
             "",
         )],
         expect![[r#"
+            refused
               × `stats` is an aggregate function, which needs a window
                 ╭─[jobs/job.toml:18:12]
              18 │ function = "m.stats"
