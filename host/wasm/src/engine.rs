@@ -90,8 +90,7 @@ impl WasmEngine {
         }
         let error = |problem: String| FunctionError::Module { module: name.to_owned(), problem };
         check_kind(bytes).map_err(error)?;
-        let component =
-            Component::from_binary(&self.shared.engine, bytes).map_err(|e| error(format!("{e:#}")))?;
+        let component = self.component(&digest, bytes).map_err(|e| error(format!("{e:#}")))?;
         let interfaces = Interfaces::of(&self.shared.engine, &component, imports::serves).map_err(error)?;
         let pre = self.linker.instantiate_pre(&component).map_err(|e| error(format!("{e:#}")))?;
         let module = Module::new(name, interfaces, pre, self.shared.clone());
