@@ -17,7 +17,10 @@ pub(crate) struct ProcessFigures {
 impl ProcessFigures {
     /// The figures now.
     pub(crate) fn now() -> Option<Self> {
-        Self::parse(&fs::read_to_string("/proc/self/stat").ok()?, &fs::read_to_string("/proc/self/status").ok()?)
+        Self::parse(
+            &fs::read_to_string("/proc/self/stat").ok()?,
+            &fs::read_to_string("/proc/self/status").ok()?,
+        )
     }
 
     fn parse(stat: &str, status: &str) -> Option<Self> {

@@ -4,7 +4,6 @@ use std::fmt;
 
 use comfy_table::{CellAlignment, Table, presets};
 use millstream_connectors::{Histogram, SinkResults};
-use millstream_task::TaskError;
 use millstream_worker::{JobStatus, OperatorStatus};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -34,7 +33,8 @@ impl Summary {
 
 fn results_json(results: &SinkResults) -> Map<String, Value> {
     let checksums = results.checksums().into_iter();
-    let checksums = checksums.map(|(name, c)| (name, json!({ "rows": c.rows, "checksum": format!("{:x}", c.sum) })));
+    let checksums =
+        checksums.map(|(name, c)| (name, json!({ "rows": c.rows, "checksum": format!("{:x}", c.sum) })));
     let latencies = results.latencies().into_iter();
     let latencies = latencies.map(|(name, l)| {
         (name, json!({ "from-emission": percentiles(&l.from_emission), "from-schedule": percentiles(&l.from_schedule) }))
@@ -48,17 +48,17 @@ fn percentiles(histogram: &Histogram) -> Value {
     json!({ "count": histogram.count(), "p50-us": p50, "p99-us": p99, "p999-us": p999, "max-us": micros(1.0) })
 }
 
-/// A job that failed.
+/// A job that failed, or did not start.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("the job failed")]
 pub(crate) struct JobFailed {
     #[source]
-    error: TaskError,
+    error: Box<dyn std::error::Error + Send + Sync>,
 }
 
 impl JobFailed {
-    pub(crate) fn new(error: TaskError) -> Self {
-        Self { error }
+    pub(crate) fn new(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { error: Box::new(error) }
     }
 }
 

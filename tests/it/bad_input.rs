@@ -97,8 +97,7 @@ fn bad_rows_are_skipped_and_counted_or_set_aside() {
     assert_eq!(rows(&out.path().join("good")).len(), 2);
 
     let out = TempDir::new().expect("a temporary folder");
-    let letters =
-        "[sink.letters]\nconnector = \"file\"\ninput = \"rows.dead-letter\"\npath = \"bad\"\nformat = \"jsonl\"";
+    let letters = "[sink.letters]\nconnector = \"file\"\ninput = \"rows.dead-letter\"\npath = \"bad\"\nformat = \"jsonl\"";
     run(out.path(), "r.csv", content, &format!("{CSV}\non-error = \"dead-letter\""), letters).success();
     assert_eq!(rows(&out.path().join("good")).len(), 2);
     let bad = rows(&out.path().join("bad"));

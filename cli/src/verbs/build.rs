@@ -7,9 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use miette::{IntoDiagnostic, miette};
 use millstream_guest_build::{BuildError, BuildOptions, BuiltModule, Search, Step, Toolchain, build_rust};
 use millstream_types::Manifest;
-use miette::{IntoDiagnostic, miette};
 
 use crate::{
     args,

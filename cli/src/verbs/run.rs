@@ -32,7 +32,7 @@ pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> 
     runtime.block_on(async {
         let options = JobOptions::default();
         let job = Job::start(loaded.plan, &loaded.modules, &loaded.catalog, &options);
-        let job = job.map_err(|e| Failure::failed(miette::miette!("{e}")))?;
+        let job = job.map_err(|e| Failure::failed(summary::JobFailed::new(e)))?;
         watch(job, loaded.catalog.results(), args.quiet, printer).await
     })
 }
@@ -68,6 +68,6 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
             Ok(Exit::Success)
         }
         JobEnd::Cancelled => Ok(Exit::Cancelled),
-        JobEnd::Failed(error) => Err(Failure::failed(miette::Report::new(summary::JobFailed::new(error)))),
+        JobEnd::Failed(error) => Err(Failure::failed(summary::JobFailed::new(error))),
     }
 }

@@ -75,7 +75,11 @@ pub(crate) fn run(args: &args::Test, printer: &Printer) -> Result<Exit, Failure>
     Ok(if results.passed { Exit::Success } else { Exit::Failed })
 }
 
-async fn test(fixture: &Fixture, module: &FunctionModule<'_>, printer: &Printer) -> Result<Comparison, Failure> {
+async fn test(
+    fixture: &Fixture,
+    module: &FunctionModule<'_>,
+    printer: &Printer,
+) -> Result<Comparison, Failure> {
     let mut subject = Subject::new(fixture, module, printer)?;
     let found = drive::drive(fixture, &mut subject).await.into_diagnostic().map_err(Failure::invalid)?;
     Comparison::new(fixture, &found, &subject).into_diagnostic().map_err(Failure::invalid)
@@ -103,14 +107,17 @@ fn report(results: &Results) -> String {
             Tested { passed: true, .. } => "ok     ",
             _ => "FAILED ",
         };
-        text.push(format!("{word}  {}  {} steps", tested.path, tested.steps));
+        let steps = if tested.steps == 1 { "step" } else { "steps" };
+        text.push(format!("{word}  {}  {} {steps}", tested.path, tested.steps));
         text.extend(tested.diff.iter().map(|diff| paint(diff)));
         text.extend(tested.error.iter().map(|error| format!("the job failed: {error}")));
     }
     let failed = results.fixtures.iter().filter(|tested| !tested.passed).count();
     if failed > 0 {
         let all = results.fixtures.len();
-        text.push(format!("{failed} of {all} fixtures failed; `millstream test --update` takes over what was found"));
+        text.push(format!(
+            "{failed} of {all} fixtures failed; `millstream test --update` takes over what was found"
+        ));
     }
     text.join("\n")
 }
@@ -140,6 +147,7 @@ fn fixtures_at(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let folder = path.join("tests");
     let folder = if folder.is_dir() { folder } else { path.to_owned() };
     let unreadable = |e| Failure::environment(miette!("{}: cannot be read: {e}", folder.display()));
+    let folder = folder.strip_prefix(".").map(Path::to_owned).unwrap_or(folder.clone());
     let entries = folder.read_dir().map_err(unreadable)?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
     let mut paths = paths.map_err(unreadable)?;
@@ -147,7 +155,9 @@ fn fixtures_at(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     paths.sort();
     if paths.is_empty() {
         let folder = folder.display();
-        return Err(Failure::invalid(miette!("found no fixture in {folder}, expected files such as {folder}/name.jsonl")));
+        return Err(Failure::invalid(miette!(
+            "found no fixture in {folder}, expected files such as {folder}/name.jsonl"
+        )));
     }
     Ok(paths)
 }
@@ -156,7 +166,8 @@ fn fixtures_at(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn crate_around(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;
     // As the user wrote it where that goes up far enough, since messages show it.
-    let near = path.ancestors().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    let near =
+        path.ancestors().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     let mut folders = near.chain(absolute.ancestors());
     let folder = folders.find(|folder| folder.join("Cargo.toml").is_file())?;
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;

@@ -21,6 +21,9 @@ pub(crate) fn run<T: Transport + 'static>(make: impl Fn() -> T) {
     what_was_sent_arrives_before_the_end_is_noticed(&make());
     a_receiver_that_goes_ends_the_sender(&make());
     two_threads_lose_nothing(make());
+    for _ in 0..500 {
+        a_receiver_that_goes_in_the_middle_ends_the_sender(make());
+    }
 }
 
 const BUDGET: GateBudget = GateBudget { exclusive: 2, floating: 2, elements: 64 };
@@ -123,6 +126,23 @@ fn two_threads_lose_nothing<T: Transport + 'static>(transport: T) {
         }
     }
     threads.into_iter().for_each(|t| t.join().expect("no panic"));
+}
+
+fn a_receiver_that_goes_in_the_middle_ends_the_sender<T: Transport + 'static>(transport: T) {
+    let transport = Arc::new(transport);
+    let id = ChannelId { edge: 0, from: 0, to: 0 };
+    let budget = GateBudget { exclusive: 1, floating: 0, elements: 4 };
+    let mut gate = transport.gate(&[id], budget).expect("new");
+    let feed = std::thread::spawn(move || {
+        let mut sender = transport.sender(id).expect("new");
+        // Ends only when the receiver's end is noticed, with credit left or without.
+        block_on(async { while sender.send(batch(0, 1)).await.is_ok() {} });
+    });
+    for _ in 0..3 {
+        block_on(poll_fn(|cx| gate[0].poll_receive(cx))).expect("the sender goes on");
+    }
+    drop(gate);
+    feed.join().expect("no panic");
 }
 
 type Ends = (Vec<Box<dyn ChannelSender>>, Vec<Box<dyn ChannelReceiver>>);

@@ -68,7 +68,8 @@ impl Transport for LocalTransport {
             lock(&gate.links).push(Arc::downgrade(&link));
             let end = SenderEnd { id, producer, link: link.clone() };
             self.meeting(id).offer(end).map_err(|_| TransportError::Open(id))?;
-            Ok(Box::new(LocalReceiver { id, consumer, link, unreleased: 0 }) as Box<dyn ChannelReceiver>)
+            Ok(Box::new(LocalReceiver { id, consumer: Some(consumer), link, unreleased: 0 })
+                as Box<dyn ChannelReceiver>)
         };
         channels.iter().map(open).collect()
     }
@@ -193,9 +194,15 @@ impl SenderEnd {
         if self.try_send(item) {
             return Poll::Ready(Ok(()));
         }
-        // What came free between the attempt and the registration would wake nobody: so look again.
+        // What came free, or went, between the attempt and the registration would wake nobody: so look again.
         self.link.sender.register(cx.waker());
-        if self.try_send(item) { Poll::Ready(Ok(())) } else { Poll::Pending }
+        if self.producer.is_abandoned() {
+            Poll::Ready(Err(Disconnected(self.id)))
+        } else if self.try_send(item) {
+            Poll::Ready(Ok(()))
+        } else {
+            Poll::Pending
+        }
     }
 
     fn try_send(&mut self, item: &mut Option<Charged>) -> bool {
@@ -267,7 +274,8 @@ impl Drop for LocalSender {
 
 struct LocalReceiver {
     id: ChannelId,
-    consumer: Consumer<Charged>,
+    /// There until it is dropped.
+    consumer: Option<Consumer<Charged>>,
     link: Arc<Link>,
     /// Credits of the element handed out last.
     unreleased: u32,
@@ -275,7 +283,7 @@ struct LocalReceiver {
 
 impl LocalReceiver {
     fn try_receive(&mut self) -> Option<StreamElement> {
-        let (cost, element) = self.consumer.pop().ok()?;
+        let (cost, element) = self.consumer.as_mut()?.pop().ok()?;
         self.unreleased = cost;
         if cost == 0 {
             // A full ring may hold the sender up as well as missing credit does.
@@ -296,7 +304,7 @@ impl ChannelReceiver for LocalReceiver {
         }
         self.link.receiver.register(cx.waker());
         // Abandoned first: what was sent before the sender went must still be found.
-        let abandoned = self.consumer.is_abandoned();
+        let abandoned = self.consumer.as_ref().is_none_or(Consumer::is_abandoned);
         match self.try_receive() {
             Some(element) => Poll::Ready(Ok(element)),
             None if abandoned => Poll::Ready(Err(Disconnected(self.id))),
@@ -308,10 +316,13 @@ impl ChannelReceiver for LocalReceiver {
 impl Drop for LocalReceiver {
     fn drop(&mut self) {
         // Credits that die with the receiver belong to the gate's other channels.
-        while let Ok((cost, _)) = self.consumer.pop() {
-            self.unreleased += cost;
-        }
-        match self.unreleased {
+        let left = self
+            .consumer
+            .as_mut()
+            .map(|c| std::iter::from_fn(|| c.pop().ok()).map(|(cost, _)| cost).sum::<u32>());
+        // The ring is given up before the sender is woken, so that it finds it abandoned.
+        self.consumer = None;
+        match self.unreleased + left.unwrap_or_default() {
             0 => self.link.sender.wake(),
             cost => self.link.release(cost),
         }

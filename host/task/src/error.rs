@@ -7,7 +7,7 @@ use millstream_operator::OperatorError;
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
     /// An operator of its chain failed.
-    #[error("{operator}: {source}")]
+    #[error("`{operator}` failed")]
     Operator {
         /// The operator with its position, `delays[0]`.
         operator: String,
@@ -15,7 +15,7 @@ pub enum TaskError {
         source: OperatorError,
     },
     /// A subtask that it is connected with has gone; that one's failure is the cause.
-    #[error("{subtask}: {source}")]
+    #[error("`{subtask}` was cut off")]
     Disconnected {
         /// This subtask.
         subtask: String,
@@ -23,7 +23,7 @@ pub enum TaskError {
         source: Disconnected,
     },
     /// A channel could not be opened.
-    #[error("{subtask}: {source}")]
+    #[error("`{subtask}` cannot be connected")]
     Transport {
         /// This subtask.
         subtask: String,
@@ -31,13 +31,13 @@ pub enum TaskError {
         source: TransportError,
     },
     /// The one that hands out splits is gone.
-    #[error("{subtask}: nobody hands out splits any more")]
+    #[error("`{subtask}`: nobody hands out splits any more")]
     NoEnumerator {
         /// This subtask.
         subtask: String,
     },
     /// Our own code panicked.
-    #[error("{subtask}: internal error: {message}; please report it")]
+    #[error("`{subtask}`: internal error: {message}; please report it")]
     Panicked {
         /// This subtask.
         subtask: String,

@@ -201,7 +201,10 @@ fn run(
     let show = |(who, end): (&str, SubtaskEnd)| match end {
         SubtaskEnd::Finished => format!("{who} finished"),
         SubtaskEnd::Cancelled => format!("{who} cancelled"),
-        SubtaskEnd::Failed(error) => format!("{who} failed: {error}"),
+        SubtaskEnd::Failed(error) => {
+            let source = std::error::Error::source(&error).map(|s| format!(": {s}")).unwrap_or_default();
+            format!("{who} failed: {error}{source}")
+        }
     };
     let mut ends: Vec<String> = ends.iter().map(show).collect();
     ends.sort();
@@ -234,15 +237,19 @@ fn steps_are_passed_on_before_the_next_one_and_before_the_watermark() {
 #[test]
 fn a_failure_is_told_with_its_operator_and_ends_the_sender() {
     let (ends, log) = run(["echo", "mid", "fail"], 100_000, None);
-    assert_eq!(ends[0], "receiver failed: fail[0]: three is too much");
-    assert!(ends[1].starts_with("sender failed: source[0]: the other end of edge 0"), "{}", ends[1]);
+    assert_eq!(ends[0], "receiver failed: `fail[0]` failed: three is too much");
+    assert!(
+        ends[1].starts_with("sender failed: `source[0]` was cut off: the other end of edge 0"),
+        "{}",
+        ends[1]
+    );
     assert!(only(&log, "echo").len() < 1000, "backpressure holds the sender");
 }
 
 #[test]
 fn a_panic_is_a_failure_and_not_the_end_of_the_process() {
     let (ends, _) = run(["echo", "mid", "panic"], 100_000, None);
-    assert_eq!(ends[0], "receiver failed: mid[0]: internal error: three is too much; please report it");
+    assert_eq!(ends[0], "receiver failed: `mid[0]`: internal error: three is too much; please report it");
 }
 
 #[test]

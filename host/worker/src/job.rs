@@ -40,7 +40,7 @@ pub enum StartError {
     #[error(transparent)]
     Function(#[from] FunctionError),
     /// A source could not be opened.
-    #[error("source `{name}`: {source}")]
+    #[error("the source `{name}` cannot be opened")]
     Source {
         /// The source's name in the job file.
         name: String,
@@ -48,7 +48,7 @@ pub enum StartError {
         source: ConnectorError,
     },
     /// The system gave no thread.
-    #[error("slot {slot} could not be started: {source}")]
+    #[error("slot {slot} cannot be started")]
     Slot {
         /// The slot.
         slot: u32,
@@ -74,7 +74,7 @@ pub struct Job {
     metrics: Vec<Vec<Arc<OperatorMetrics>>>,
     mails: Vec<mpsc::UnboundedSender<Mail>>,
     cancel: watch::Sender<bool>,
-    ends: mpsc::UnboundedReceiver<SubtaskEnd>,
+    ends: Ends,
     slots: Vec<Slot>,
     services: tokio::task::JoinSet<()>,
     started: Instant,
@@ -124,6 +124,7 @@ impl Job {
             slots[subtask.slot as usize].start(run).expect("the slot is open");
         }
         let started = Instant::now();
+        let ends = Ends { reports: ends, end: JobEnd::Finished };
         Ok(Self { plan, metrics, mails, cancel, ends, slots, services, started })
     }
 
@@ -142,14 +143,12 @@ impl Job {
 
     /// Waits for the end. Cancel-safe: called again it goes on waiting.
     pub async fn wait(&mut self) -> JobEnd {
-        let mut end = JobEnd::Finished;
-        while let Some(next) = self.ends.recv().await {
-            end = worse(end, next);
-            if !matches!(end, JobEnd::Finished) {
+        while self.ends.next().await {
+            if !matches!(self.ends.end, JobEnd::Finished) {
                 self.cancel();
             }
         }
-        end
+        std::mem::replace(&mut self.ends.end, JobEnd::Finished)
     }
 
     /// Waits until the threads of the job have gone. Blocks; call it after [`Job::wait`].
@@ -181,6 +180,23 @@ impl Job {
 impl Drop for Job {
     fn drop(&mut self) {
         self.cancel();
+    }
+}
+
+/// The ends of the subtasks, and what they mean for the job so far. Kept apart from the future that waits for them, as
+/// that may be dropped between two of them.
+struct Ends {
+    reports: mpsc::UnboundedReceiver<SubtaskEnd>,
+    end: JobEnd,
+}
+
+impl Ends {
+    /// Takes the next end; false once all subtasks have ended. Cancel-safe.
+    async fn next(&mut self) -> bool {
+        let Some(next) = self.reports.recv().await else { return false };
+        let end = std::mem::replace(&mut self.end, JobEnd::Finished);
+        self.end = worse(end, next);
+        true
     }
 }
 
@@ -242,4 +258,58 @@ fn start_enumerators(
         splits.push((vertex, requests));
     }
     Ok((splits, services))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        task::{Context, Waker},
+    };
+
+    use super::*;
+
+    fn failed(subtask: &str) -> SubtaskEnd {
+        SubtaskEnd::Failed(TaskError::NoEnumerator { subtask: subtask.into() })
+    }
+
+    fn consequence() -> SubtaskEnd {
+        let source = millstream_net::Disconnected(millstream_net::ChannelId { edge: 0, from: 0, to: 0 });
+        SubtaskEnd::Failed(TaskError::Disconnected { subtask: "b[0]".into(), source })
+    }
+
+    fn ends(reports: Vec<SubtaskEnd>) -> JobEnd {
+        reports.into_iter().fold(JobEnd::Finished, worse)
+    }
+
+    #[test]
+    fn a_cause_counts_more_than_its_consequences() {
+        let end = ends(vec![
+            consequence(),
+            SubtaskEnd::Cancelled,
+            failed("a[0]"),
+            failed("c[0]"),
+            SubtaskEnd::Finished,
+        ]);
+        let JobEnd::Failed(TaskError::NoEnumerator { subtask }) = end else { panic!("{end:?}") };
+        assert_eq!(subtask, "a[0]");
+        assert!(matches!(ends(vec![SubtaskEnd::Finished, SubtaskEnd::Cancelled]), JobEnd::Cancelled));
+        assert!(matches!(ends(Vec::new()), JobEnd::Finished));
+    }
+
+    #[test]
+    fn what_was_reported_outlives_a_wait_that_is_given_up() {
+        let (report, reports) = mpsc::unbounded_channel();
+        let mut ends = Ends { reports, end: JobEnd::Finished };
+        report.send(failed("a[0]")).expect("open");
+        let wait = |ends: &mut Ends| {
+            let all = async { while ends.next().await {} };
+            pin!(all).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+        };
+        assert!(!wait(&mut ends), "one subtask is still running");
+        report.send(SubtaskEnd::Finished).expect("open");
+        drop(report);
+        assert!(wait(&mut ends));
+        assert!(matches!(ends.end, JobEnd::Failed(_)), "{:?}", ends.end);
+    }
 }

@@ -344,7 +344,7 @@ mod tests {
 
     fn job() -> SteppedJob {
         let engine = Arc::new(WasmEngine::new(WasmOptions::default()).expect("an engine"));
-        let modules = Modules::new(engine, "");
+        let modules = Modules::new(engine);
         let file = JobFile::read(SourceText::new("job.toml", JOB), JobFormat::Toml, &|_| None);
         let plan = Plan::new(file, &modules, &Catalog::new("")).expect("a good job");
         SteppedJob::new(plan, &modules, Arc::default()).expect("it can be built")

@@ -34,14 +34,20 @@ impl Flink {
     pub(crate) fn measure(&self, workload: &Workload, parallelism: u32) -> Result<Measurement> {
         let mut run = Command::new(&self.script);
         run.arg(workload.name).args(["--p", &parallelism.to_string(), "--checkpoint", "0"]);
-        run.args(["--secs", &format!("{:.0}", self.seconds), "--warm", &format!("{:.0}", self.seconds / 2.0)]);
+        run.args([
+            "--secs",
+            &format!("{:.0}", self.seconds),
+            "--warm",
+            &format!("{:.0}", self.seconds / 2.0),
+        ]);
         if workload.name == "latency" {
             run.args(["--rate", "50000", "--buffer-timeout", "1"]);
         }
         let output = run.stderr(Stdio::inherit()).output().context("cannot run tests/bench/flink/run.sh")?;
         ensure!(output.status.success(), "Flink's {} failed: {}", workload.name, output.status);
         let text = String::from_utf8_lossy(&output.stdout);
-        let line = text.lines().rfind(|l| l.starts_with('{')).with_context(|| format!("no result line: {text}"))?;
+        let line =
+            text.lines().rfind(|l| l.starts_with('{')).with_context(|| format!("no result line: {text}"))?;
         let result: Value = serde_json::from_str(line)?;
         let of = |name: &str| result[name].as_f64().with_context(|| format!("no {name} in {line}"));
         Ok(Measurement {

@@ -3,22 +3,18 @@
 //! Each measurement is a process of its own, so that its processor time and memory are its own. Rounds go through all
 //! engines before the next one starts, and the table has the medians: what else the machine does then falls on all.
 
-mod workload;
+mod flink;
 mod measure;
 mod millstream;
-mod flink;
 mod report;
+mod workload;
 
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
-use crate::{
-    flink::Flink,
-    millstream::Millstream,
-    workload::Workload,
-};
+use crate::{flink::Flink, millstream::Millstream, workload::Workload};
 
 /// Measures the workloads, and compares with Apache Flink.
 #[derive(Debug, Parser)]

@@ -30,10 +30,15 @@ impl Millstream {
     pub(crate) fn find() -> Result<Self> {
         let folder = env::current_exe()?.parent().context("this program has no folder")?.to_owned();
         let command = folder.join("millstream").with_extension(env::consts::EXE_EXTENSION);
-        ensure!(command.is_file(), "there is no {}: run `cargo xtask bench`, which builds it", command.display());
+        ensure!(
+            command.is_file(),
+            "there is no {}: run `cargo xtask bench`, which builds it",
+            command.display()
+        );
         let beside = || folder.parent().map(|target| target.join("guests"));
         let guests = env::var_os("MILLSTREAM_GUESTS").map(PathBuf::from).or_else(beside);
-        let guests = guests.filter(|g| g.is_dir()).context("there are no guests: run `cargo xtask guests`")?;
+        let guests =
+            guests.filter(|g| g.is_dir()).context("there are no guests: run `cargo xtask guests`")?;
         Ok(Self { command, guests, folder: TempDir::new()? })
     }
 
@@ -73,7 +78,8 @@ impl Millstream {
 fn run_job(command: &Path, job: &Path, parallelism: u32) -> Result<Value> {
     let mut run = Command::new(command);
     run.arg("run").arg(job).args(["--quiet", "--json", "--parallelism", &parallelism.to_string()]);
-    let output = run.stderr(Stdio::inherit()).output().with_context(|| format!("cannot run {}", command.display()))?;
+    let output =
+        run.stderr(Stdio::inherit()).output().with_context(|| format!("cannot run {}", command.display()))?;
     ensure!(output.status.success(), "{} failed: {}", job.display(), output.status);
     let text = String::from_utf8_lossy(&output.stdout);
     let last = text.lines().last().unwrap_or_default();

@@ -20,7 +20,17 @@ pub(crate) fn note(text: &str) {
 pub(crate) fn table(measured: &[Measurement]) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header(["workload", "p", "engine", "records/s", "CPU s/M", "RSS MB", "rate ratio", "CPU ratio", "p99 ms"]);
+    table.set_header([
+        "workload",
+        "p",
+        "engine",
+        "records/s",
+        "CPU s/M",
+        "RSS MB",
+        "rate ratio",
+        "CPU ratio",
+        "p99 ms",
+    ]);
     for m in measured {
         let flink = measured.iter().find(|f| {
             f.engine == Engine::Flink && (&f.workload, f.parallelism) == (&m.workload, m.parallelism)

@@ -40,7 +40,12 @@ impl fmt::Display for Checksum {
 
 macro_rules! workload {
     ($name:literal, $source:literal, $form:expr) => {
-        Workload { name: $name, job: include_str!(concat!("../jobs/", $name, ".toml")), source: $source, form: $form }
+        Workload {
+            name: $name,
+            job: include_str!(concat!("../jobs/", $name, ".toml")),
+            source: $source,
+            form: $form,
+        }
     };
 }
 
@@ -92,8 +97,9 @@ impl Workload {
 
     /// What an independent program found for a million records.
     pub(crate) fn expected(&self) -> Result<Option<Checksum>> {
-        let all: HashMap<String, Checksum> = serde_json::from_str(include_str!("../expected/bench_expected.json"))
-            .context("tests/bench/expected/bench_expected.json")?;
+        let all: HashMap<String, Checksum> =
+            serde_json::from_str(include_str!("../expected/bench_expected.json"))
+                .context("tests/bench/expected/bench_expected.json")?;
         Ok(all.get(self.name).cloned())
     }
 }

@@ -33,13 +33,8 @@ pub(super) fn document(built: &Built) -> Document<'_> {
 /// The same as text: the module, then its functions.
 pub(super) fn text(built: &Built) -> String {
     let module = &built.manifest.module;
-    let mut lines = vec![format!(
-        "{} {}  {}  {}",
-        module.name,
-        module.version,
-        size(built.size),
-        built.path.display()
-    )];
+    let mut lines =
+        vec![format!("{} {}  {}  {}", module.name, module.version, size(built.size), built.path.display())];
     for function in &built.manifest.functions {
         lines.push(String::new());
         lines.push(format!("{}  {}  {}", function.name, kind(function.kind), sentence(&function.doc)));
@@ -55,14 +50,17 @@ fn facts(function: &Function) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let fact = |what: &str, text: String| (what.to_owned(), text);
     for parameter in &function.parameters {
-        let default = parameter.default.as_ref().map_or("required".to_owned(), |default| format!("= {default}"));
+        let default =
+            parameter.default.as_ref().map_or("required".to_owned(), |default| format!("= {default}"));
         facts.push(fact("parameter", format!("{} {} {default}", parameter.name, parameter.data_type)));
     }
     if !function.key.is_empty() {
         facts.push(fact("key", columns(&function.key)));
     }
     facts.extend(function.inputs.iter().map(|input| (port("input", &input.name), reads(input))));
-    facts.extend(function.outputs.iter().map(|output| (port("output", &output.name), makes(output, function.kind))));
+    facts.extend(
+        function.outputs.iter().map(|output| (port("output", &output.name), makes(output, function.kind))),
+    );
     facts.extend(function.states.iter().map(|state| fact("state", keeps(state))));
     facts.extend(function.accumulator.iter().map(|kept| fact("accumulator", columns(&kept.columns))));
     facts
@@ -84,7 +82,11 @@ fn makes(output: &Output, kind: FunctionKind) -> String {
         (Carry::Extend, FunctionKind::Aggregate | FunctionKind::Window) => "the key",
         (Carry::Extend, _) => "all columns of the input",
     };
-    if output.columns.is_empty() { carried.to_owned() } else { format!("{} and {carried}", columns(&output.columns)) }
+    if output.columns.is_empty() {
+        carried.to_owned()
+    } else {
+        format!("{} and {carried}", columns(&output.columns))
+    }
 }
 
 fn keeps(state: &State) -> String {

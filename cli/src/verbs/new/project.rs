@@ -27,7 +27,9 @@ impl Project {
     pub(super) fn new(name: &str, kind: Kind, sdk: &Sdk) -> Self {
         let module = name.replace('-', "_");
         let vendored = match sdk {
-            Sdk::Vendored => format!("\n`{VENDORED}` has the sources of the SDK. They belong into version control.\n"),
+            Sdk::Vendored => {
+                format!("\n`{VENDORED}` has the sources of the SDK. They belong into version control.\n")
+            }
             Sdk::Folder(_) => String::new(),
         };
         let wasm = format!("{OUTPUT}/{module}.wasm");
@@ -54,7 +56,8 @@ impl Project {
         ];
         let own = files.len();
         if *sdk == Sdk::Vendored {
-            let sources = SOURCES.iter().map(|(path, text)| (format!("{VENDORED}/{path}"), (*text).to_owned()));
+            let sources =
+                SOURCES.iter().map(|(path, text)| (format!("{VENDORED}/{path}"), (*text).to_owned()));
             files.extend(sources);
         }
         Self { files, own }
@@ -90,7 +93,9 @@ fn write_new(path: &PathBuf, text: &str) -> io::Result<()> {
 
 /// Puts values in the place of `{{name}}`.
 fn fill(template: &str, values: &[(&str, &str)]) -> String {
-    values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(&format!("{{{{{name}}}}}"), value))
+    values
+        .iter()
+        .fold(template.to_owned(), |text, (name, value)| text.replace(&format!("{{{{{name}}}}}"), value))
 }
 
 #[cfg(test)]
@@ -112,7 +117,10 @@ mod tests {
                 assert!(!text.contains("{{"), "{path} of {kind:?}:\n{text}");
             }
             let function = kind.function();
-            assert!(file(&project, &format!("tests/{function}.jsonl")).contains(&format!("\"function\":\"{function}\"")));
+            assert!(
+                file(&project, &format!("tests/{function}.jsonl"))
+                    .contains(&format!("\"function\":\"{function}\""))
+            );
             assert!(file(&project, "job.toml").contains(&format!("function = \"hot_sensors.{function}\"")));
             assert!(file(&project, "src/lib.rs").contains("name: \"hot_sensors\""));
         }

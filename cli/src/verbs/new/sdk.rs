@@ -90,7 +90,8 @@ mod tests {
         let sdk = root.path().join(CRATE);
         assert!(Sdk::in_folder(root.path()).is_err());
         std::fs::create_dir_all(&sdk).expect("a folder in it");
-        std::fs::write(sdk.join("Cargo.toml"), "[package]\nname = \"millstream-sdk\"\n").expect("a file in it");
+        std::fs::write(sdk.join("Cargo.toml"), "[package]\nname = \"millstream-sdk\"\n")
+            .expect("a file in it");
         let found = Sdk::Folder(sdk.canonicalize().expect("it is there"));
         assert_eq!(Sdk::in_folder(root.path()).expect("found"), found);
         assert_eq!(Sdk::in_folder(&sdk).expect("found"), found);

@@ -33,13 +33,17 @@ impl Comparison {
             let mut wanted = wanted(fixture, step, subject)?;
             let mut lines = found.lines.clone();
             if let Some((line, text)) = &found.error {
-                let later = step.inputs.iter().chain(fixture.steps[at + 1..].iter().flat_map(|step| &step.inputs));
+                let later =
+                    step.inputs.iter().chain(fixture.steps[at + 1..].iter().flat_map(|step| &step.inputs));
                 match step.expected.last() {
                     Some((_, Expectation::Error(part))) if text.contains(part) => {
                         wanted.pop();
                         if let Some((next, _)) = later.clone().find(|(next, _)| next > line) {
-                            return Err(fixture.error(*next, "found an input behind the expected error of the job, which \
-                                                             nothing can follow"));
+                            return Err(fixture.error(
+                                *next,
+                                "found an input behind the expected error of the job, which \
+                                                             nothing can follow",
+                            ));
                         }
                     }
                     _ => {
@@ -84,7 +88,9 @@ fn wanted(fixture: &Fixture, step: &Step, subject: &Subject) -> Result<Vec<Wante
             Expectation::Row(row) => {
                 let form = subject.form_of(row)?;
                 if row.time.is_some() && !form.times {
-                    return Err("found a `time` to compare, which takes \"times\":true in the first line".to_owned());
+                    return Err(
+                        "found a `time` to compare, which takes \"times\":true in the first line".to_owned()
+                    );
                 }
                 form.expected(row)
             }
@@ -133,7 +139,8 @@ impl Rewrite {
             self.removed.extend(wanted[old.clone()].iter().map(|wanted| wanted.line));
             // Where it would have stood: at the first line that goes, behind the last one that stays, or behind its
             // cause.
-            let place = match (wanted.get(old.start), old.start.checked_sub(1).and_then(|at| wanted.get(at))) {
+            let place = match (wanted.get(old.start), old.start.checked_sub(1).and_then(|at| wanted.get(at)))
+            {
                 (Some(next), _) => Some(next.line),
                 (None, Some(last)) => Some(last.line + 1),
                 (None, None) => None,
@@ -182,7 +189,10 @@ mod tests {
 
     #[test]
     fn what_differs_is_replaced_in_its_place() {
-        assert_eq!(rewrite(&["in", "= a", "= b", "= c"], &[(0, "a"), (0, "x"), (0, "c")]), ["in", "= a", "x", "= c"]);
+        assert_eq!(
+            rewrite(&["in", "= a", "= b", "= c"], &[(0, "a"), (0, "x"), (0, "c")]),
+            ["in", "= a", "x", "= c"]
+        );
         assert_eq!(rewrite(&["in", "= a", "= b"], &[(0, "b")]), ["in", "= b"]);
         assert_eq!(rewrite(&["in", "= a"], &[(0, "a"), (0, "b")]), ["in", "= a", "b"]);
         assert_eq!(rewrite(&["in", "= b"], &[(0, "a"), (0, "b")]), ["in", "a", "= b"]);

@@ -98,7 +98,9 @@ impl Driver<'_> {
             _ => None,
         };
         match inputs.first().and_then(|(_, input)| target(input)) {
-            Some(first) => inputs.iter().take_while(|(_, input)| target(input).as_ref() == Some(&first)).count(),
+            Some(first) => {
+                inputs.iter().take_while(|(_, input)| target(input).as_ref() == Some(&first)).count()
+            }
             None => 1,
         }
     }
@@ -170,7 +172,9 @@ impl Driver<'_> {
 
     fn time_beside(&self, line: usize, row: &RowLine) -> Result<Option<i64>, FixtureError> {
         let problem = match (self.subject.rows, row.time) {
-            (RowTimes::Source, Some(_)) => "found a `time` beside the row, expected none: a column has the event time",
+            (RowTimes::Source, Some(_)) => {
+                "found a `time` beside the row, expected none: a column has the event time"
+            }
             (RowTimes::Required, None) => {
                 "found no `time` beside the row, which the function needs: expected one such as \
                  \"time\":\"2013-01-31T10:00:00Z\""
@@ -203,35 +207,48 @@ impl Driver<'_> {
             Some(name) => sources.iter().find(|source| source.name == name),
             None => sources.first().filter(|_| sources.len() == 1),
         };
-        let known = || sources.iter().map(|source| format!("`{}`", source.name)).collect::<Vec<_>>().join(", ");
+        let known =
+            || sources.iter().map(|source| format!("`{}`", source.name)).collect::<Vec<_>>().join(", ");
         let source = found.ok_or_else(|| {
             let what = name.map_or("no `source`".to_owned(), |name| format!("the source `{name}`"));
             self.fixture.error(line, format!("found {what}, expected one of {}", known()))
         })?;
         if self.ended.contains(&source.node) {
-            return Err(self.fixture.error(line, format!("found an input of `{}` behind its end", source.name)));
+            return Err(self
+                .fixture
+                .error(line, format!("found an input of `{}` behind its end", source.name)));
         }
         Ok(source)
     }
 
     /// The source of this name, or all that have not ended.
     fn sources(&self, line: usize, name: Option<&str>) -> Result<Vec<NodeIndex>, FixtureError> {
-        let open = || self.subject.sources.iter().map(|source| source.node).filter(|node| !self.ended.contains(node));
+        let open = || {
+            self.subject.sources.iter().map(|source| source.node).filter(|node| !self.ended.contains(node))
+        };
         match name {
             Some(_) => Ok(vec![self.source(line, name)?.node]),
-            None if open().next().is_none() => Err(self.fixture.error(line, "found an input behind the end of all")),
+            None if open().next().is_none() => {
+                Err(self.fixture.error(line, "found an input behind the end of all"))
+            }
             None => Ok(open().collect()),
         }
     }
 
-    fn port(&self, line: usize, source: &Source, name: Option<&str>) -> Result<(usize, Schema), FixtureError> {
+    fn port(
+        &self,
+        line: usize,
+        source: &Source,
+        name: Option<&str>,
+    ) -> Result<(usize, Schema), FixtureError> {
         let position = match name {
             Some(name) => source.ports.iter().position(|(port, _)| port == name),
             None => Some(0),
         };
         let found = position.and_then(|at| Some((at, source.ports.get(at)?.1.clone())));
         found.ok_or_else(|| {
-            let known = source.ports.iter().map(|(port, _)| format!("`{port}`")).collect::<Vec<_>>().join(", ");
+            let known =
+                source.ports.iter().map(|(port, _)| format!("`{port}`")).collect::<Vec<_>>().join(", ");
             let name = name.unwrap_or_default();
             self.fixture.error(line, format!("found the port `{name}`, expected one of {known}"))
         })

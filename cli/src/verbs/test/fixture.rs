@@ -230,7 +230,8 @@ mod tests {
 
     #[test]
     fn a_header_is_of_a_function_or_a_job() {
-        let text = r#"{"function":"f","key":["a"],"window":{"global":true},"processing-time":5,"times":true}"#;
+        let text =
+            r#"{"function":"f","key":["a"],"window":{"global":true},"processing-time":5,"times":true}"#;
         let fixture = parse(text).expect("a header");
         assert!(fixture.header.compares_times() && fixture.header.processing_time() == Time(5));
         let Header::Function(header) = fixture.header else { panic!("no function") };

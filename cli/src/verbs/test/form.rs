@@ -38,7 +38,9 @@ impl Form {
         let columns = self.columns.iter().map(|&column| batch.column(column).clone()).collect();
         let visible = Batch::new(&self.schema, columns, batch.times().clone())?;
         let rows = write_json_rows(&visible)?.into_iter().zip(batch.times().iter());
-        Ok(rows.map(|(row, time)| if self.rejected { rejected(&row) } else { self.line(row_of(&row), *time) }).collect())
+        Ok(rows
+            .map(|(row, time)| if self.rejected { rejected(&row) } else { self.line(row_of(&row), *time) })
+            .collect())
     }
 
     /// An expected row in the form of those that come; as it stands where it has other columns or types, since then
@@ -47,7 +49,8 @@ impl Form {
         let known = row.expect.keys().all(|name| self.schema.index_of(name).is_some());
         let text = Value::Object(row.expect.clone()).to_string();
         let batch = if known { read_json_rows(&self.schema, &[&text]).ok() } else { None };
-        let written = batch.and_then(|batch| write_json_rows(&batch).ok()).and_then(|rows| rows.into_iter().next());
+        let written =
+            batch.and_then(|batch| write_json_rows(&batch).ok()).and_then(|rows| rows.into_iter().next());
         let time = row.time.as_ref().and_then(Time::of).map_or(NO_TIME, |time| time.0);
         self.line(row_of(&written.unwrap_or(text)), time)
     }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use millstream_types::{DataType, Field, Function, FunctionKind, Manifest};
+use millstream_types::{Column, DataType, Field, Function, FunctionKind, Manifest};
 use serde_json::{Map, Value, json};
 
 use super::fixture::FunctionHeader;
@@ -24,7 +24,8 @@ pub(super) const REJECTED_SINK: &str = "dead-letter";
 /// The function of a header; the error names those that there are.
 pub(super) fn function<'a>(header: &FunctionHeader, manifest: &'a Manifest) -> Result<&'a Function, String> {
     // `module.function` is what a job file has.
-    let name = header.function.strip_prefix(&format!("{}.", manifest.module.name)).unwrap_or(&header.function);
+    let name =
+        header.function.strip_prefix(&format!("{}.", manifest.module.name)).unwrap_or(&header.function);
     manifest.function(name).ok_or_else(|| {
         let names = manifest.functions.iter().map(|f| format!("`{}`", f.name)).collect::<Vec<_>>().join(", ");
         let module = &manifest.module.name;
@@ -97,32 +98,29 @@ pub(super) fn needs_times(header: &FunctionHeader, function: &Function) -> bool 
     has_late_rows(header, function) || function.inputs.iter().any(|input| input.times)
 }
 
-/// The columns of the rows: those of the key, those that the function reads, under the names that they have in the
-/// stream, and what the header adds.
+/// The columns of the rows: those of the header, those of the key and those that the function reads, under the names
+/// that they have in the stream.
 fn schema(header: &FunctionHeader, function: &Function) -> Result<Map<String, Value>, String> {
-    let mut schema = Map::new();
+    let mut schema = header.schema.clone();
+    let mut add = |name: &str, column: &Column| {
+        schema.entry(name).or_insert_with(|| type_of(&column.to_field()));
+    };
     let key = header.key.iter().flatten().zip(&function.key);
-    for (name, column) in key {
-        schema.insert(name.clone(), type_of(&column.to_field()));
-    }
+    key.for_each(|(name, column)| add(name, column));
     for column in function.inputs.iter().flat_map(|input| &input.columns) {
         let bound = header.columns.get(&column.name).and_then(Value::as_str);
-        schema.insert(bound.unwrap_or(&column.name).to_owned(), type_of(&column.to_field()));
+        add(bound.unwrap_or(&column.name), column);
     }
-    schema.extend(header.schema.clone());
     if let Some(time) = &header.time {
         schema.entry(time).or_insert_with(|| DataType::Timestamp.to_string().into());
     }
-    for name in header.key.iter().flatten() {
-        if !schema.contains_key(name) {
-            let types = [DataType::Utf8, DataType::Int64].map(|t| format!("\"{t}\"")).join(", ");
-            return Err(format!(
-                "the function does not read the column `{name}`, so its type is not known: add \
-                 \"schema\":{{\"{name}\":…}} with a type such as {types}"
-            ));
-        }
-    }
-    Ok(schema)
+    let unknown = header.key.iter().flatten().find(|name| !schema.contains_key(*name));
+    unknown.map_or(Ok(schema), |name| {
+        Err(format!(
+            "the function does not read the key column `{name}`, so its type is not known: add it, as in \
+             \"schema\":{{\"{name}\":\"utf8\"}}"
+        ))
+    })
 }
 
 fn type_of(field: &Field) -> Value {
@@ -159,7 +157,7 @@ mod tests {
         let text = r#"{"function":"m.mean","key":["name"],"columns":{"celsius":"t"},"window":{"tumbling":"1m"},
             "schema":{"extra":"int64"}}"#;
         let job = document_of(&text.replace('\n', "")).expect("a job");
-        let schema = json!({"name": "utf8", "t": "float64?", "extra": "int64", "@time": "timestamp"});
+        let schema = json!({"extra": "int64", "name": "utf8", "t": "float64?", "@time": "timestamp"});
         assert_eq!(job["source"]["input"]["schema"], schema);
         assert_eq!(job["operator"]["function"]["key"], json!(["name"]));
         let sinks: Vec<_> = job["sink"].as_object().expect("a table").keys().cloned().collect();
@@ -170,7 +168,11 @@ mod tests {
     fn what_cannot_be_known_is_asked_for() {
         let error = document_of(r#"{"function":"means"}"#).expect_err("no such function");
         assert_eq!(error, "found the function `means`, expected one of the module `m`: `mean`");
-        let error = document_of(r#"{"function":"mean","key":["a","b"]}"#).expect_err("one key column is declared");
-        assert!(error.contains("the column `b`") && error.contains("\"schema\":{\"b\":…}"), "{error}");
+        let error =
+            document_of(r#"{"function":"mean","key":["a","b"]}"#).expect_err("one key column is declared");
+        assert!(
+            error.contains("the key column `b`") && error.contains("\"schema\":{\"b\":\"utf8\"}"),
+            "{error}"
+        );
     }
 }

@@ -149,7 +149,9 @@ impl Line {
         let (key, parse) = match kinds[..] {
             [kind] => kind,
             [] => return Err(format!("found {}, expected one of {}", keys(&object), known())),
-            [(first, _), (second, _), ..] => return Err(format!("found both `{first}` and `{second}`, expected one")),
+            [(first, _), (second, _), ..] => {
+                return Err(format!("found both `{first}` and `{second}`, expected one"));
+            }
         };
         let line = parse(text).map_err(|error| format!("`{key}`: {}", without_place(&error)))?;
         match line {
@@ -175,9 +177,11 @@ pub(super) fn object(text: &str) -> Result<Map<String, Value>, String> {
 }
 
 fn keys(object: &Map<String, Value>) -> String {
-    match object.keys().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ") {
-        keys if keys.is_empty() => "an empty object".to_owned(),
-        keys => format!("the keys {keys}"),
+    let keys: Vec<_> = object.keys().map(|key| format!("`{key}`")).collect();
+    match keys.len() {
+        0 => "an empty object".to_owned(),
+        1 => format!("the key {}", keys[0]),
+        _ => format!("the keys {}", keys.join(", ")),
     }
 }
 
@@ -204,7 +208,9 @@ mod tests {
         assert_eq!(clock, Line::Input(Input::ProcessingTime(time)));
         assert!(matches!(Line::parse(r#"{"end":true}"#), Ok(Line::Input(Input::End(_)))));
         let row = Line::parse(r#"{"expect":{"x":1},"port":"late"}"#).expect("a row");
-        assert!(matches!(row, Line::Expectation(Expectation::Row(row)) if row.port.as_deref() == Some("late")));
+        assert!(
+            matches!(row, Line::Expectation(Expectation::Row(row)) if row.port.as_deref() == Some("late"))
+        );
         let rejected = Line::parse(r#"{"expect-rejected":"no"}"#).expect("a reason");
         assert_eq!(rejected, Line::Expectation(Expectation::Rejected("no".to_owned())));
         let error = Line::parse(r#"{"expect-error":"no"}"#).expect("a text");
@@ -216,7 +222,7 @@ mod tests {
         let error = |text: &str| Line::parse(text).expect_err(text);
         assert_eq!(
             error(r#"{"rows":{}}"#),
-            "found the keys `rows`, expected one of `row`, `watermark`, `processing-time`, `end`, `expect`, \
+            "found the key `rows`, expected one of `row`, `watermark`, `processing-time`, `end`, `expect`, \
              `expect-rejected`, `expect-error`"
         );
         assert_eq!(error(r#"{"row":{},"expect":{}}"#), "found both `row` and `expect`, expected one");

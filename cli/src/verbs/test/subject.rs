@@ -3,12 +3,14 @@
 
 use std::{path::Path, sync::Arc};
 
-use millstream_graph::{JobFile, JobFormat, LogicalGraph, ModuleResolver, NodeBody, NodeIndex, Plan, SourceText};
+use miette::{IntoDiagnostic, miette};
+use millstream_graph::{
+    JobFile, JobFormat, LogicalGraph, ModuleResolver, NodeBody, NodeIndex, Plan, SourceText,
+};
 use millstream_operator::ManualClock;
 use millstream_types::Schema;
 use millstream_wasm::WasmEngine;
 use millstream_worker::{Catalog, Modules, SteppedJob};
-use miette::{IntoDiagnostic, miette};
 
 use super::{
     fixture::{Fixture, FunctionHeader, Header, JobHeader},
@@ -54,7 +56,11 @@ pub(super) struct FunctionModule<'a> {
 }
 
 impl Subject {
-    pub(super) fn new(fixture: &Fixture, module: &FunctionModule<'_>, printer: &Printer) -> Result<Self, Failure> {
+    pub(super) fn new(
+        fixture: &Fixture,
+        module: &FunctionModule<'_>,
+        printer: &Printer,
+    ) -> Result<Self, Failure> {
         let clock = Arc::new(ManualClock::new(fixture.header.processing_time().0));
         match &fixture.header {
             Header::Function(header) => of_function(fixture, header, module, clock),
@@ -81,14 +87,23 @@ impl Subject {
 
     fn unknown(&self, row: &ExpectedRow) -> String {
         let names = |name: fn(&Form) -> Option<&String>| {
-            let all: Vec<_> = self.sinks.iter().filter_map(|(_, form)| name(form)).map(|n| format!("`{n}`")).collect();
-            all.join(", ")
+            let forms = self.sinks.iter().map(|(_, form)| form).filter(|form| !form.rejected);
+            forms.filter_map(name).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         };
         let (ports, sinks) = (names(|form| form.port.as_ref()), names(|form| form.sink.as_ref()));
         match (&row.port, &row.sink) {
-            (Some(port), _) if !ports.is_empty() => format!("found the port `{port}`, expected one of {ports}, or none"),
-            (Some(_), _) => "found `port`, which is for functions: expected none, or the `sink` of a job".to_owned(),
-            (_, Some(sink)) if !sinks.is_empty() => format!("found the sink `{sink}`, expected one of {sinks}"),
+            (Some(port), _) if !ports.is_empty() => {
+                format!("found the port `{port}`, expected {ports} or none")
+            }
+            (Some(port), _) if self.has_rejected_rows() => {
+                format!("found the port `{port}`, expected none: the function has only one")
+            }
+            (Some(_), _) => {
+                "found `port`, which is for functions, expected none or the `sink` of a job".to_owned()
+            }
+            (_, Some(sink)) if !sinks.is_empty() => {
+                format!("found the sink `{sink}`, expected one of {sinks}")
+            }
             (_, Some(_)) => "found `sink`, which is for jobs with several: expected none".to_owned(),
             (None, None) => format!("found no `sink`, expected one of {sinks}"),
         }
@@ -101,7 +116,8 @@ fn of_function(
     module: &FunctionModule<'_>,
     clock: Arc<ManualClock>,
 ) -> Result<Subject, Failure> {
-    let invalid = |problem: String| Failure::invalid(miette!("{}", fixture.error(fixture.header_line(), problem)));
+    let invalid =
+        |problem: String| Failure::invalid(miette!("{}", fixture.error(fixture.header_line(), problem)));
     let named = header.module.as_ref().map(|path| fixture.resolve(path));
     let path = named.or_else(|| module.built.map(Path::to_owned));
     let path = path.ok_or_else(|| invalid(NO_MODULE.to_owned()))?;
@@ -146,12 +162,14 @@ fn of_job(
 ) -> Result<Subject, Failure> {
     let loaded = load::load(&fixture.resolve(&header.job), Some(1), printer)?;
     let sources = sources(&loaded.plan.logical);
-    let several = loaded.plan.logical.nodes.iter().filter(|n| matches!(n.body, NodeBody::Sink(_))).count() > 1;
+    let several =
+        loaded.plan.logical.nodes.iter().filter(|n| matches!(n.body, NodeBody::Sink(_))).count() > 1;
     let sinks = sinks(&loaded.plan.logical, |form, name| {
         form.times = fixture.header.compares_times();
         form.sink = several.then(|| name.to_owned());
     });
-    let job = SteppedJob::new(loaded.plan, &loaded.modules, clock).into_diagnostic().map_err(Failure::invalid)?;
+    let job =
+        SteppedJob::new(loaded.plan, &loaded.modules, clock).into_diagnostic().map_err(Failure::invalid)?;
     Ok(Subject { job, sources, sinks, rows: RowTimes::Source })
 }
 
