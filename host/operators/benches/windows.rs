@@ -1,5 +1,5 @@
-//! What the host part of windows costs a row: adding rows to tumbling and sliding windows of 100,000 keys, and firing
-//! them. The function is native and does next to nothing.
+//! What the host part of windows costs: a row added to tumbling and to sliding windows, and a group (a
+//! key in a window) fired. The function is native and does next to nothing.
 
 use std::{pin::pin, sync::Arc, task::Context, task::Poll, task::Waker};
 
@@ -19,9 +19,8 @@ use millstream_types::{
     OperatorId, Schema, SubtaskIndex, Window,
 };
 
-const KEYS: u64 = 100_000;
 const ROWS: usize = 8192;
-/// Batches of one window, one million rows.
+/// Batches of a run, one million rows.
 const BATCHES: usize = 122;
 
 fn windows(criterion: &mut Criterion) {
@@ -29,8 +28,13 @@ fn windows(criterion: &mut Criterion) {
     group.sample_size(10);
     let tumbling = WindowAssigner::Tumbling { size: 10_000, offset: 0 };
     let sliding = WindowAssigner::Sliding { size: 60_000, slide: 1_000, offset: 0 };
-    for (name, assigner) in [("tumbling", tumbling), ("sliding_60", sliding)] {
-        let batches = batches();
+    let cases = [
+        ("tumbling", tumbling, 100_000, 10_000, 0, 1),
+        ("sliding_60", sliding, 100_000, 120_000, 60_000, 60),
+        ("sliding_60_few_keys", sliding, 2_000, 120_000, 60_000, 60),
+    ];
+    for (name, assigner, keys, span, warm_up, windows) in cases {
+        let batches = batches(keys, span);
         group.throughput(Throughput::Elements((BATCHES * ROWS) as u64));
         group.bench_function(format!("add/{name}"), |bencher| {
             bencher.iter_batched(
@@ -39,14 +43,15 @@ fn windows(criterion: &mut Criterion) {
                 BatchSize::PerIteration,
             );
         });
-        group.throughput(Throughput::Elements(KEYS));
+        group.throughput(Throughput::Elements(keys * windows));
         group.bench_function(format!("fire/{name}"), |bencher| {
             let filled = || {
                 let mut operator = operator(assigner);
                 add(&mut *operator, &batches);
+                fire(&mut *operator, warm_up - 1);
                 operator
             };
-            bencher.iter_batched(filled, |mut o| fire(&mut *o, 10_000), BatchSize::PerIteration);
+            bencher.iter_batched(filled, |mut o| fire(&mut *o, span - 1), BatchSize::PerIteration);
         });
     }
     group.finish();
@@ -66,8 +71,8 @@ fn fire(operator: &mut dyn Operator, watermark: i64) {
     }
 }
 
-/// Batches whose times go evenly from 0 to 10,000.
-fn batches() -> Vec<Batch> {
+/// Batches whose times go evenly from 0 to `span`, with random keys.
+fn batches(keys: u64, span: i64) -> Vec<Batch> {
     let schema = Schema::new(vec![Field::new("key", DataType::Int64), Field::new("value", DataType::Int64)]);
     let mut random = 1u64;
     let mut next = || {
@@ -75,11 +80,10 @@ fn batches() -> Vec<Batch> {
         random >> 33
     };
     let batch = |index: usize| {
-        let keys: ArrayRef =
-            Arc::new(Int64Array::from_iter_values((0..ROWS).map(|_| (next() % KEYS) as i64)));
+        let key: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS).map(|_| (next() % keys) as i64)));
         let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS as i64));
-        let time = |row: usize| ((index * ROWS + row) * 10_000 / (BATCHES * ROWS)) as i64;
-        Batch::new(&schema, vec![keys, values], (0..ROWS).map(time).collect()).expect("fits")
+        let time = |row: usize| (index * ROWS + row) as i64 * span / (BATCHES * ROWS) as i64;
+        Batch::new(&schema, vec![key, values], (0..ROWS).map(time).collect()).expect("fits")
     };
     (0..BATCHES).map(batch).collect()
 }

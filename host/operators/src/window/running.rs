@@ -6,6 +6,10 @@
 //! pivot moves to the window's end, and the suffixes of all window starts before it are made, the shortest first, each
 //! from the one before. (This is the queue made of two stacks, with tables of accumulators for elements.)
 //!
+//! That pays where most keys have rows in most slices. Where a slice has few of a window's keys, the suffixes would be
+//! much larger than the slices and as slow, and slices are merged for each window. A window that is merged so shows
+//! which it is, and there is one before each move of the pivot.
+//!
 //! Suffixes and prefix are panes behind all slices, at the end of time. They are copies: whenever a row
 //! comes into a slice that they hold, they are dropped and made again from the slices when needed; so are they at a
 //! barrier, and no snapshot has them.
@@ -28,23 +32,30 @@ pub(super) struct Running {
     suffixes: BTreeSet<i64>,
     /// Where the slices that the prefix holds end.
     prefix_end: i64,
+    /// Whether the last window that was merged from its slices has its keys in many of them.
+    dense: bool,
 }
 
 impl Running {
     /// For windows that start every `slide` and are made of slices of length `slice`.
     pub(super) fn new(slide: i64, slice: i64) -> Self {
-        Self { slide, slice, pivot: None, suffixes: BTreeSet::new(), prefix_end: i64::MIN }
+        Self { slide, slice, pivot: None, suffixes: BTreeSet::new(), prefix_end: i64::MIN, dense: false }
     }
 
-    /// A pane with the accumulators of a window, which is its caller's. Windows are asked for in order.
+    /// A pane with the accumulators of a window, which is its caller's; none if its slices are better merged. Windows
+    /// are asked for in order.
     pub(super) async fn window(
         &mut self,
         window: Window,
         panes: &mut Panes,
-    ) -> Result<Window, OperatorError> {
+    ) -> Result<Option<Window>, OperatorError> {
         let pivot = match self.pivot {
             Some(pivot) if window.start < pivot && pivot <= window.end => pivot,
-            _ => self.turn(window, panes).await?,
+            _ if std::mem::take(&mut self.dense) => self.turn(window, panes).await?,
+            _ => {
+                self.reset(panes)?;
+                return Ok(None);
+            }
         };
         self.drop_suffixes(i64::MIN, window.start, panes)?;
         let suffix = self.suffix(window.start, pivot, panes).await?;
@@ -54,7 +65,13 @@ impl Running {
         self.prefix_end = window.end;
         panes.merge(suffix, prefix(pivot)).await?;
         self.suffixes.remove(&window.start);
-        Ok(suffix)
+        Ok(Some(suffix))
+    }
+
+    /// Learns from a window that has been merged from its slices.
+    pub(super) fn observe(&mut self, window: Window, slices: &[Window], panes: &Panes) {
+        let in_slices: usize = slices.iter().map(|&slice| panes.state().keys_of(slice)).sum();
+        self.dense = in_slices > DENSE * panes.state().keys_of(window);
     }
 
     /// Forgets what holds a slice that a row comes into.
@@ -119,6 +136,9 @@ impl Running {
         Ok(())
     }
 }
+
+/// In how many slices a key of a window has rows on average for suffixes to pay.
+const DENSE: usize = 6;
 
 /// The pane of a suffix.
 fn suffix(start: i64) -> Window {

@@ -302,17 +302,23 @@ impl SharedWindows {
         Ok(Some(Gathering { window, pane, cursor: Cursor::default() }))
     }
 
-    /// A pane with the accumulators of all slices of a window: its only slice, or one made for the moment.
+    /// A pane with the accumulators of all slices of a window: its only slice, or one that [`SharedWindows::leave`]
+    /// drops.
     async fn merged(&mut self, window: Window, ended: bool) -> Result<Window, OperatorError> {
-        if let Some(running) = self.running.as_mut().filter(|_| ended) {
-            return running.window(window, &mut self.panes).await;
+        if let Some(running) = self.running.as_mut().filter(|_| ended)
+            && let Some(pane) = running.window(window, &mut self.panes).await?
+        {
+            return Ok(pane);
         }
         let slices = self.slices_of(window);
         if let [only] = slices[..] {
             return Ok(only);
         }
-        for slice in slices {
+        for &slice in &slices {
             self.panes.merge(window, slice).await?;
+        }
+        if let Some(running) = self.running.as_mut().filter(|_| ended) {
+            running.observe(window, &slices, &self.panes);
         }
         Ok(window)
     }

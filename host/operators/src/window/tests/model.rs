@@ -181,6 +181,21 @@ fn stream() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
+/// Two keys with rows in most slices.
+fn dense_stream() -> impl Strategy<Value = Vec<Step>> {
+    let rows = prop::collection::vec((-6i64..6, 0u8..2, 0i64..100), 6..14);
+    prop::collection::vec((rows, 0i64..4), 20..50).prop_map(|batches| {
+        let (mut steps, mut now) = (Vec::new(), 0);
+        for (rows, passed) in batches {
+            now += passed;
+            steps.push(Step::Rows(rows.into_iter().map(|(t, k, v)| (now + t, k, v)).collect()));
+            steps.push(Step::Watermark(now - 5));
+        }
+        steps.push(Step::Watermark(now + 10_000));
+        steps
+    })
+}
+
 fn setups() -> impl Strategy<Value = Setup> {
     let tumbling = (1i64..20, -5i64..5).prop_map(|(size, offset)| WindowAssigner::Tumbling { size, offset });
     let sliding = (1i64..20, 1i64..20, -5i64..5);
@@ -217,5 +232,12 @@ proptest! {
     #[test]
     fn windows_hold_what_the_model_holds(setup in setups(), steps in stream()) {
         agree(&setup, &steps)?;
+    }
+
+    #[test]
+    fn windows_that_share_merged_slices_hold_what_the_model_holds(
+        size in 8i64..24, slide in 1i64..3, lateness in 0i64..4, fired_rows in 1usize..6, steps in dense_stream(),
+    ) {
+        agree(&Setup { lateness, fired_rows, ..Setup::sliding(size, slide) }, &steps)?;
     }
 }

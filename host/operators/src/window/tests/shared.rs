@@ -303,7 +303,10 @@ fn windows_of_many_slices_are_merged_from_what_they_share() {
         "watermark 13",
         "end",
     ];
-    check(Setup::sliding(10, 1), &script[..2], expect![[r#"
+    check(
+        Setup::sliding(10, 1),
+        &script[..2],
+        expect![[r#"
         @0 a 1; @3 a 2; @3 b 4; @9 a 8; @12 b 16
         watermark 4
             0: @0 a -9 1 1 1
@@ -314,8 +317,12 @@ fn windows_of_many_slices_are_merged_from_what_they_share() {
             0: @4 a -5 5 2 3
             0: @4 b -5 5 1 4
             watermark 4
-    "#]]);
-    check(Setup::sliding(10, 5), &script, expect![[r#"
+    "#]],
+    );
+    check(
+        Setup::sliding(10, 5),
+        &script,
+        expect![[r#"
         @0 a 1; @3 a 2; @3 b 4; @9 a 8; @12 b 16
         watermark 4
             0: @4 a -5 5 2 3
@@ -335,8 +342,12 @@ fn windows_of_many_slices_are_merged_from_what_they_share() {
             0: @19 b 10 20 1 16
             0: @19 a 10 20 1 256
             watermark end
-    "#]]);
-    check(Setup { lateness: 3, ..Setup::sliding(8, 2) }, &script, expect![[r#"
+    "#]],
+    );
+    check(
+        Setup { lateness: 3, ..Setup::sliding(8, 2) },
+        &script,
+        expect![[r#"
         @0 a 1; @3 a 2; @3 b 4; @9 a 8; @12 b 16
         watermark 4
             0: @1 a -6 2 1 1
@@ -368,8 +379,12 @@ fn windows_of_many_slices_are_merged_from_what_they_share() {
             0: @17 b 10 18 1 16
             0: @19 b 12 20 1 16
             watermark end
-    "#]]);
-    check(Setup { lateness: 3, ..Setup::sliding(16, 2) }, &script, expect![[r#"
+    "#]],
+    );
+    check(
+        Setup { lateness: 3, ..Setup::sliding(16, 2) },
+        &script,
+        expect![[r#"
         @0 a 1; @3 a 2; @3 b 4; @9 a 8; @12 b 16
         watermark 4
             0: @1 a -14 2 1 1
@@ -410,7 +425,8 @@ fn windows_of_many_slices_are_merged_from_what_they_share() {
             0: @25 b 10 26 1 16
             0: @27 b 12 28 1 16
             watermark end
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
