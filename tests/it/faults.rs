@@ -9,6 +9,13 @@ use crate::support::{Output, command, finish, rows};
 /// Runs a job over the numbers 1 to 1,000 through one function. `operator` is the rest of its table.
 fn run(out: &Path, function: &str, operator: &str) -> Output {
     let module = function.split('.').next().expect("split gives one part at least");
+    // Nothing can read from a function without output.
+    let sink = if SILENT.contains(&function) {
+        ""
+    } else {
+        "[sink.out]\nconnector = \"file\"\ninput = \"victim\"\nformat = \"jsonl\""
+    };
+    let path = if sink.is_empty() { String::new() } else { format!("path = \"{}/good\"", out.display()) };
     let job = format!(
         r#"
         [job]
@@ -28,18 +35,17 @@ fn run(out: &Path, function: &str, operator: &str) -> Output {
         limits = {{ memory = "64MiB", call-timeout = "500ms", output = "16MiB" }}
         {operator}
 
-        [sink.out]
-        connector = "file"
-        input = "victim"
-        path = "{out}/good"
-        format = "jsonl"
-        "#,
-        out = out.display()
+        {sink}
+        {path}
+        "#
     );
     let file = out.join("job.toml");
     fs::write(&file, job).expect("a temporary folder can be written to");
     finish(command(out).arg("run").arg(file).arg("--quiet"))
 }
+
+/// Functions that declare no output.
+const SILENT: [&str; 2] = ["hostile.process_panics_on_open", "hostile.recurses"];
 
 /// Expects that a function fails its job, and that the error has these words.
 #[track_caller]

@@ -5,5 +5,6 @@
 mod support;
 
 mod bad_input;
+mod cli_new;
 mod examples;
 mod faults;

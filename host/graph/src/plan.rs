@@ -4,7 +4,7 @@ use millstream_types::Attempt;
 
 use crate::{
     ConnectorCatalog, ExecutionGraph, JobFile, JobGraph, LogicalGraph, ModuleResolver, build,
-    problem::{PlanError, Report},
+    problem::{PlanError, Problem, Report},
 };
 
 /// A checked job: what it says, how its nodes are chained, and every subtask and channel of its first attempt.
@@ -28,7 +28,11 @@ impl Plan {
         connectors: &dyn ConnectorCatalog,
     ) -> Result<Self, PlanError> {
         let logical = if file.readable { build::logical_graph(&file, modules, connectors) } else { None };
-        let (errors, warnings) = file.problems.into_sorted();
+        let (mut errors, warnings) = file.problems.into_sorted();
+        if logical.is_none() && errors.is_empty() {
+            // A check that gives up without a word is a fault of ours, and must not look like a job that ran.
+            errors.push(Problem::error("the job cannot be planned, and no check says why: please report it"));
+        }
         let Some(logical) = logical.filter(|_| errors.is_empty()) else {
             return Err(PlanError(Report::new(file.source, errors)));
         };

@@ -131,9 +131,14 @@ impl<'a> Drafts<'a> {
     }
 
     fn report_port(&self, wire: &Wire, ports: &[PortDraft]) {
-        let Some(port) = &wire.stream.value.port else { return };
         let node = self.node(wire.from);
         let name = &node.name.value;
+        let Some(port) = &wire.stream.value.port else {
+            let message = format!("the {} `{name}` has no output: nothing can read from it", node.kind());
+            return self
+                .problems()
+                .push(Problem::error(message).at(&wire.stream.span, "nothing comes from here"));
+        };
         let (message, help) = match port.as_str() {
             DEAD_LETTER if node.on_error().is_some_and(|p| p.value != RowPolicy::DeadLetter) => (
                 format!("nothing comes out of `{name}.{DEAD_LETTER}`"),

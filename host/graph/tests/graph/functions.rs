@@ -5,6 +5,22 @@ use expect_test::expect;
 use crate::support::check_edited;
 
 #[test]
+fn a_function_without_output_cannot_be_read() {
+    check_edited(
+        &[(r#"function = "m.known""#, r#"function = "m.silent""#)],
+        expect![[r#"
+        refused
+          × the operator `known` has no output: nothing can read from it
+            ╭─[jobs/job.toml:19:9]
+         19 │ input = "known"
+            ·         ───┬───
+            ·            ╰── nothing comes from here
+            ╰────
+    "#]],
+    );
+}
+
+#[test]
 fn an_unknown_module_or_function() {
     check_edited(
         &[(r#"function = "m.known""#, r#"function = "n.known""#)],
