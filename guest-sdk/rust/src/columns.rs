@@ -192,7 +192,7 @@ impl Taken {
     }
 
     /// The next column.
-    pub fn next<C: ColumnData>(&mut self) -> Result<C, Mismatch> {
+    pub fn take<C: ColumnData>(&mut self) -> Result<C, Mismatch> {
         self.taken += 1;
         let missing = Mismatch::Columns { expected: self.taken, found: self.taken - 1 };
         C::from_column(self.columns.next().ok_or(missing)?, self.rows)

@@ -100,6 +100,7 @@ pub fn column<F: Field>(name: &str) -> ColumnSpec {
 
 macro_rules! tuple {
     ($($field:ident $index:tt),*) => {
+        #[allow(clippy::unused_unit, reason = "of the tuple without fields")]
         impl<$($field: Field),*> Input for ($($field,)*) {
             type Row<'a> = ($($field::Value<'a>,)*);
             type Reader<'a> = ($($field::View<'a>,)*);
@@ -121,6 +122,7 @@ macro_rules! tuple {
             }
         }
 
+        #[allow(clippy::unused_unit, reason = "of the tuple without fields")]
         impl<$($field: Field),*> Output for ($($field,)*) {
             type Builder = ($($field::Builder,)*);
 

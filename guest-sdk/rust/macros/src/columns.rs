@@ -29,7 +29,7 @@ pub(crate) fn derive(item: &DeriveInput) -> Result<Tokens> {
                 batch: ::millstream::column::Batch,
             ) -> ::std::result::Result<Self, ::millstream::column::Mismatch> {
                 let mut columns = ::millstream::__private::Taken::new(batch);
-                ::std::result::Result::Ok(Self { #(#fields: columns.next::<#types>()?),* })
+                ::std::result::Result::Ok(Self { #(#fields: columns.take::<#types>()?),* })
             }
 
             fn into_columns(self) -> ::std::vec::Vec<::millstream::column::Column> {
