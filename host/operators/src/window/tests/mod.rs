@@ -1,5 +1,6 @@
 //! Window operators driven by scripts: rows, watermarks and processing time in, everything that comes out as text.
 
+mod function;
 mod model;
 mod session;
 mod shared;

@@ -71,7 +71,7 @@ impl Setup {
         Self { contents: true, ..self }
     }
 
-    fn spec(&self) -> WindowSpec {
+    pub(super) fn spec(&self) -> WindowSpec {
         let key: Vec<KeyColumn> = self
             .keyed
             .then(|| KeyColumn { index: 0, field: Field::new("key", DataType::Utf8) })
@@ -113,18 +113,22 @@ impl Setup {
         }
     }
 
+    /// An aggregate and a window function.
+    pub(super) fn functions() -> Closures {
+        Closures::default()
+            .accumulate(|rows, _, groups, cells| Ok(accumulate(rows, groups, cells)))
+            .merge(|into, other| Ok(merge(into, other)))
+            .finish(|accumulators, _, _, _| Ok(finish(accumulators)))
+            .apply(|rows, times, offsets, _, _, windows| apply(rows, times, offsets, windows))
+    }
+
     /// The operator with its clock and context.
     pub(super) fn operator(
         &self,
     ) -> (Box<dyn Operator>, Arc<ManualClock>, millstream_operator::OperatorContext) {
         let clock = Arc::new(ManualClock::new(0));
         let ctx = context_with_clock("window", clock.clone());
-        let function = Closures::default()
-            .accumulate(|rows, _, groups, cells| Ok(accumulate(rows, groups, cells)))
-            .merge(|into, other| Ok(merge(into, other)))
-            .finish(|accumulators, _, _, _| Ok(finish(accumulators)))
-            .apply(|rows, times, offsets, _, _, windows| apply(rows, times, offsets, windows));
-        (window_operator(self.spec(), Box::new(function), ctx.clone()), clock, ctx)
+        (window_operator(self.spec(), Box::new(Self::functions()), ctx.clone()), clock, ctx)
     }
 }
 
@@ -167,7 +171,7 @@ fn columns(names: &[&str]) -> Vec<Column> {
         .collect()
 }
 
-fn numbers(columns: &Columns, index: usize) -> &[i64] {
+pub(super) fn numbers(columns: &Columns, index: usize) -> &[i64] {
     columns.arrays[index].as_primitive::<Int64Type>().values()
 }
 
@@ -176,7 +180,7 @@ fn int64(values: Vec<i64>) -> ArrayRef {
 }
 
 /// Counts and sums; refuses negative values.
-fn accumulate(rows: &Columns, groups: &[u32], cells: &Cells) -> Accumulated {
+pub(super) fn accumulate(rows: &Columns, groups: &[u32], cells: &Cells) -> Accumulated {
     let start = |i| {
         numbers(&cells.values, i).iter().zip(&cells.present).map(|(&v, p)| if p { v } else { 0 }).collect()
     };
