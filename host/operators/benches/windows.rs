@@ -93,7 +93,7 @@ fn operator(assigner: WindowAssigner) -> Box<dyn Operator> {
     let bounds = WindowBounds { start: None, end: Some("end".into()) };
     let origin = WindowSpec::origin_fields(&key, assigner, &bounds);
     let count = Column { name: "count".into(), data_type: DataType::Int64, nullable: false };
-    let sum = Column { name: "sum".into(), ..count.clone() };
+    let sum = Column { name: "sum".into(), ..count };
     let spec = WindowSpec {
         assigner,
         clock: Clock::Event,

@@ -30,7 +30,6 @@ pub(crate) struct Closures {
     end_of_input: Option<Box<Lifecycle>>,
 }
 
-#[allow(dead_code, reason = "an operator's tests set the calls that it makes")]
 impl Closures {
     pub(crate) fn map(
         mut self,
