@@ -23,7 +23,8 @@ use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use syn::{DeriveInput, parse_macro_input};
 
-/// Makes a struct a row that functions read: one column a field.
+/// Makes a struct a row that functions read: one column a field, of the field's name or that of
+/// `#[column(name = "…")]`.
 #[proc_macro_derive(Input, attributes(column))]
 pub fn derive_input(item: TokenStream) -> TokenStream {
     derive(item, row::input)
@@ -35,7 +36,7 @@ pub fn derive_output(item: TokenStream) -> TokenStream {
     derive(item, row::output)
 }
 
-/// Makes a struct a value that the host keeps: one column a field, with a version.
+/// Makes a struct a value that the host keeps: one column a field, with the version of `#[state(version = 2)]`, or 1.
 #[proc_macro_derive(State, attributes(column, state))]
 pub fn derive_state(item: TokenStream) -> TokenStream {
     derive(item, row::state)
@@ -47,43 +48,48 @@ pub fn derive_columns(item: TokenStream) -> TokenStream {
     derive(item, columns::derive)
 }
 
-/// Makes a struct a function's parameters.
+/// Makes a struct a function's parameters, required but for those with a `#[parameter(default = 15)]`.
 #[proc_macro_derive(Parameters, attributes(parameter))]
 pub fn derive_parameters(item: TokenStream) -> TokenStream {
     derive(item, parameters::derive)
 }
 
-/// Makes a struct the holder of a function's states, parameters and memory.
+/// Makes a struct the holder of a function's states, of parameters under `#[parameter]`, and of memory under `#[memory]`,
+/// which starts as its type's default with every instance.
 #[proc_macro_derive(Function, attributes(state, parameter, memory))]
 pub fn derive_function(item: TokenStream) -> TokenStream {
     derive(item, function::derive)
 }
 
-/// Makes a function of one row a map function.
+/// Makes a function of one row a map function; with `columns`, a function of whole columns. Other options are `name =
+/// "…"`, in place of the function's own, and `carry = "replace"`, in place of `"extend"`.
 #[proc_macro_attribute]
 pub fn map(arguments: TokenStream, item: TokenStream) -> TokenStream {
     attribute(arguments, item, map::expand)
 }
 
-/// Makes an impl block a keyed process function.
+/// Makes an impl block a keyed process function. Options are `name = "…"`, in place of the struct's in snake case, `carry =
+/// "extend"` for the main output, in place of `"replace"`, and `timers("event", "processing")`, the clocks on which
+/// it sets timers, in place of event time alone.
 #[proc_macro_attribute]
 pub fn process(arguments: TokenStream, item: TokenStream) -> TokenStream {
     attribute(arguments, item, process::expand)
 }
 
-/// Makes an impl block an aggregate function.
+/// Makes an impl block an aggregate function. Options are `name = "…"` and `carry = "replace"`.
 #[proc_macro_attribute]
 pub fn aggregate(arguments: TokenStream, item: TokenStream) -> TokenStream {
     attribute(arguments, item, aggregate::expand)
 }
 
-/// Makes a function of a window's rows a window function.
+/// Makes a function of a window's rows a window function. Options are `name = "…"` and `carry = "replace"`.
 #[proc_macro_attribute]
 pub fn window(arguments: TokenStream, item: TokenStream) -> TokenStream {
     attribute(arguments, item, window::expand)
 }
 
-/// Lists a module's functions and exports them.
+/// Lists a module's functions and exports them: `module! { name: "…", doc: "…", functions: [one, Another] }`. Name and
+/// documentation are the crate's where they are left out.
 #[proc_macro]
 pub fn module(arguments: TokenStream) -> TokenStream {
     let list = parse_macro_input!(arguments as module::List);
