@@ -1,31 +1,62 @@
-//! The only unsafe code of this crate: two places where a check that has been made is not made again.
+//! The only unsafe code of this crate: places where a check that has been made is not made again.
 
 #![expect(unsafe_code, reason = "each use says what makes it sound")]
 
 use std::sync::Arc;
 
-use arrow_array::StringViewArray;
+use arrow_array::{BinaryViewArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer};
 use wasmtime::{Engine, component::Component};
 
 /// A text column over one buffer, which is checked for UTF-8 once as a whole instead of once a row; or the row that
-/// is not UTF-8. `offsets` ascend from 0 to the length of `bytes`, and `views` were made from them, row by row.
+/// is not UTF-8. The offsets ascend from 0 to the length of `bytes`.
 pub(crate) fn text(
     offsets: &[u32],
     bytes: Vec<u8>,
-    views: Vec<u128>,
     nulls: Option<NullBuffer>,
 ) -> Result<StringViewArray, usize> {
     let whole = std::str::from_utf8(&bytes).map_err(|e| row_of(offsets, e.valid_up_to()))?;
     if !whole.is_ascii()
-        && let Some(row) = offsets.iter().position(|&at| !whole.is_char_boundary(at as usize))
+        && let Some(end) = offsets.iter().position(|&at| !whole.is_char_boundary(at as usize))
     {
-        return Err(row.min(views.len().saturating_sub(1)));
+        return Err(end.saturating_sub(1));
     }
+    let views = views(offsets, &bytes);
     let buffers = Arc::from([Buffer::from_vec(bytes)]);
     // SAFETY: the buffer as a whole is UTF-8 and no value starts or ends inside a character, so every value is; the
-    // views lie within the buffer because they were made by slicing it.
+    // views have just been made of the buffer, value by value.
     Ok(unsafe { StringViewArray::new_unchecked(views.into(), buffers, nulls) })
+}
+
+/// A column of bytes over one buffer. The offsets ascend from 0 to the length of `bytes`.
+pub(crate) fn binary(offsets: &[u32], bytes: Vec<u8>, nulls: Option<NullBuffer>) -> BinaryViewArray {
+    let views = views(offsets, &bytes);
+    let buffers = Arc::from([Buffer::from_vec(bytes)]);
+    // SAFETY: the views have just been made of the buffer, value by value.
+    unsafe { BinaryViewArray::new_unchecked(views.into(), buffers, nulls) }
+}
+
+/// Arrow's view of each value: its length, and its first four bytes and its place or, up to twelve bytes, all of it.
+fn views(offsets: &[u32], bytes: &[u8]) -> Vec<u128> {
+    let view = |pair: &[u32]| {
+        let (start, length) = (pair[0] as usize, pair[1] - pair[0]);
+        if length > INLINE as u32 {
+            let value = &bytes[start..start + length as usize];
+            let prefix = u32::from_le_bytes([value[0], value[1], value[2], value[3]]);
+            return u128::from(length) | u128::from(prefix) << 32 | u128::from(pair[0]) << 96;
+        }
+        // Twelve bytes are loaded at once where there are as many, and those of other values masked out.
+        let mut padded = [0; INLINE];
+        let value = bytes[start..].first_chunk().unwrap_or_else(|| {
+            padded[..length as usize].copy_from_slice(&bytes[start..start + length as usize]);
+            &padded
+        });
+        let mut view = [0; 16];
+        view[4..].copy_from_slice(value);
+        let kept = (1 << (8 * length)) - 1;
+        u128::from(length) | (u128::from_le_bytes(view) & kept << 32)
+    };
+    offsets.windows(2).map(view).collect()
 }
 
 /// The row whose value holds the byte at `position`.
@@ -42,23 +73,42 @@ pub(crate) fn deserialize(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<Com
     unsafe { Component::deserialize(engine, bytes) }
 }
 
+/// The longest value that a view holds itself, without a buffer.
+const INLINE: usize = 12;
+
 #[cfg(test)]
 mod tests {
+    use arrow_array::builder::make_view;
+
     use super::*;
 
+    fn packed(values: &[&[u8]]) -> (Vec<u32>, Vec<u8>) {
+        let ends = values.iter().scan(0, |end, value| {
+            *end += value.len() as u32;
+            Some(*end)
+        });
+        (std::iter::once(0).chain(ends).collect(), values.concat())
+    }
+
     fn check(values: &[&[u8]]) -> Result<Vec<String>, usize> {
-        let mut offsets = vec![0];
-        let mut bytes = Vec::new();
-        for value in values {
-            bytes.extend_from_slice(value);
-            offsets.push(bytes.len() as u32);
+        let (offsets, bytes) = packed(values);
+        text(&offsets, bytes, None).map(|a| a.iter().map(|v| v.unwrap_or_default().to_owned()).collect())
+    }
+
+    #[test]
+    fn views_are_arrows() {
+        let long = "0123456789abcdef0123456789".as_bytes();
+        for lengths in [vec![0, 1, 4, 11, 12, 13, 26, 0, 12], vec![12, 12], vec![3], vec![13, 3, 0], vec![]] {
+            let values: Vec<&[u8]> = lengths.iter().map(|&length| &long[..length]).collect();
+            let (offsets, bytes) = packed(&values);
+            // What Arrow makes of them itself, each in its place, and what it accepts.
+            let made: Vec<u128> = values.iter().zip(&offsets).map(|(v, &at)| make_view(v, 0, at)).collect();
+            assert_eq!(views(&offsets, &bytes), made);
+            let array = binary(&offsets, bytes.clone(), None);
+            let checked =
+                BinaryViewArray::try_new(made.into(), vec![Buffer::from_vec(bytes)], None).expect("valid");
+            assert_eq!(array, checked);
         }
-        let views = offsets
-            .windows(2)
-            .map(|p| arrow_array::builder::make_view(&bytes[p[0] as usize..p[1] as usize], 0, p[0]));
-        let views = views.collect();
-        text(&offsets, bytes, views, None)
-            .map(|a| a.iter().map(|v| v.unwrap_or_default().to_owned()).collect())
     }
 
     #[test]
@@ -69,6 +119,6 @@ mod tests {
         );
         assert_eq!(check(&[]).expect("text").len(), 0);
         assert_eq!(check(&[b"a", b"\xff", b"b"]), Err(1));
-        assert_eq!(check(&[b"ab", b"c\xc3", b"\xa4"]), Err(2), "a character across two rows");
+        assert_eq!(check(&[b"ab", b"c\xc3", b"\xa4"]), Err(1), "a character across two rows");
     }
 }

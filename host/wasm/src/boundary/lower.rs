@@ -4,8 +4,10 @@
 //! memory that is kept from call to call: text and bytes, which are views in the host and offsets and bytes at the
 //! boundary, and bits, which may start within a byte in the host and start on one at the boundary.
 
+use std::ops::Range;
+
 use arrow_array::{Array, GenericByteViewArray, cast::AsArray, types};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use millstream_types::{Column, Columns, DataType};
 
 use super::params::{BatchParam, ColumnParam, ValuesParam, VarParam};
@@ -21,7 +23,9 @@ struct ColumnScratch {
     validity: Vec<u8>,
     bits: Vec<u8>,
     offsets: Vec<u32>,
+    /// Longer than what is in use, so that short values can be copied at a fixed length.
     bytes: Vec<u8>,
+    used: usize,
 }
 
 /// Columns that are not what the function declares, or too much at once. The plan rules the first out; it is checked
@@ -102,29 +106,25 @@ impl ColumnScratch {
         array: &GenericByteViewArray<T>,
         name: &str,
     ) -> Result<(), LowerError> {
-        self.offsets.clear();
-        self.bytes.clear();
-        self.offsets.reserve(array.len() + 1);
-        self.offsets.push(0);
         let nulls = some_nulls(array);
-        let buffers = array.data_buffers();
-        for (row, &view) in array.views().iter().enumerate() {
-            if nulls.is_none_or(|n| n.is_valid(row)) {
-                let view_bytes = view.to_le_bytes();
-                let length = view as u32 as usize;
-                if length <= INLINE {
-                    self.bytes.extend_from_slice(&view_bytes[4..4 + length]);
-                } else {
-                    let (buffer, offset) = ((view >> 64) as u32 as usize, (view >> 96) as u32 as usize);
-                    self.bytes.extend_from_slice(&buffers[buffer][offset..offset + length]);
-                }
-            }
-            self.offsets.push(self.bytes.len() as u32);
-        }
-        let bytes = self.bytes.len();
+        let views = array.views().iter().enumerate();
+        let present = views.map(|(row, &view)| if nulls.is_none_or(|n| n.is_valid(row)) { view } else { 0 });
+        let bytes = present.clone().map(length).sum();
         if u32::try_from(bytes).is_err() {
             return Err(LowerError::TooLarge { column: name.to_owned(), bytes });
         }
+        self.used = bytes;
+        if self.bytes.len() < bytes + INLINE {
+            self.bytes.resize(bytes + INLINE, 0);
+        }
+        let mut end = 0;
+        self.offsets.clear();
+        self.offsets.push(0);
+        self.offsets.extend(present.clone().map(|view| {
+            end += view as u32;
+            end
+        }));
+        copy_values(present, array.data_buffers(), &mut self.bytes);
         Ok(())
     }
 
@@ -140,11 +140,51 @@ impl ColumnScratch {
             DataType::Float32 => ValuesParam::Float32(array.as_primitive::<types::Float32Type>().values()),
             DataType::Float64 => ValuesParam::Float64(array.as_primitive::<types::Float64Type>().values()),
             DataType::Utf8 | DataType::Binary => {
-                ValuesParam::Var(VarParam { offsets: &self.offsets, bytes: &self.bytes })
+                ValuesParam::Var(VarParam { offsets: &self.offsets, bytes: &self.bytes[..self.used] })
             }
         };
         ColumnParam { validity: some_nulls(array).map(|_| self.validity.as_slice()), values, children: &[] }
     }
+}
+
+/// Copies values one behind the other. Short ones stand in their views; those of long ones that are neighbours in a
+/// buffer, as they are in most columns, are copied together. `into` is longer than the values by [`INLINE`] bytes.
+fn copy_values(views: impl Iterator<Item = u128>, buffers: &[Buffer], into: &mut [u8]) {
+    let mut at = 0;
+    let (mut buffer, mut run) = (0, 0..0);
+    for view in views {
+        let length = length(view);
+        if length > INLINE {
+            let (next_buffer, start) = ((view >> 64) as u32 as usize, (view >> 96) as u32 as usize);
+            if next_buffer != buffer || start != run.end {
+                at = copy(buffers, buffer, &run, into, at);
+                (buffer, run) = (next_buffer, start..start);
+            }
+            run.end += length;
+        } else {
+            at = copy(buffers, buffer, &run, into, at);
+            run.start = run.end;
+            into[at..at + INLINE].copy_from_slice(&view.to_le_bytes()[4..]);
+            at += length;
+        }
+    }
+    copy(buffers, buffer, &run, into, at);
+}
+
+/// Copies a run of a buffer to a position and says where it ends.
+#[inline]
+fn copy(buffers: &[Buffer], buffer: usize, run: &Range<usize>, into: &mut [u8], at: usize) -> usize {
+    if run.is_empty() {
+        return at;
+    }
+    let end = at + run.len();
+    into[at..end].copy_from_slice(&buffers[buffer][run.clone()]);
+    end
+}
+
+/// The length of the value of a view.
+fn length(view: u128) -> usize {
+    view as u32 as usize
 }
 
 /// Bits from the start of a byte on, those behind the last row clear.
@@ -175,3 +215,84 @@ fn is_number(array: &dyn Array, data_type: DataType) -> bool {
 
 /// The longest value that a view holds itself, without a buffer.
 const INLINE: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BooleanArray, StringViewArray, UInt32Array};
+    use arrow_select::take::take;
+
+    use super::*;
+
+    fn lowered(array: &ArrayRef, data_type: DataType) -> (Option<Vec<u8>>, Vec<u32>, Vec<u8>) {
+        let declared = [Column { name: "c".to_owned(), data_type, nullable: true }];
+        let columns = Columns::new(array.len(), vec![array.clone()]);
+        let mut scratch = BatchScratch::default();
+        // A larger batch first: nothing of it may be left.
+        let larger: ArrayRef =
+            Arc::new(StringViewArray::from_iter_values(["x".repeat(5000), "y".repeat(5000)]));
+        if data_type == DataType::Utf8 {
+            scratch.prepare(&Columns::new(2, vec![larger]), &declared).expect("text");
+        }
+        scratch.prepare(&columns, &declared).expect("the declared type");
+        let params = scratch.columns(&columns, &declared);
+        let validity = params[0].validity.map(<[u8]>::to_vec);
+        match params[0].values {
+            ValuesParam::Var(VarParam { offsets, bytes }) => (validity, offsets.to_vec(), bytes.to_vec()),
+            ValuesParam::Bits(bits) => (validity, vec![], bits.to_vec()),
+            _ => panic!("another layout"),
+        }
+    }
+
+    fn text(array: &ArrayRef) -> Vec<String> {
+        let (_, offsets, bytes) = lowered(array, DataType::Utf8);
+        let values = offsets.windows(2).map(|p| &bytes[p[0] as usize..p[1] as usize]);
+        values.map(|v| String::from_utf8(v.to_vec()).expect("text")).collect()
+    }
+
+    #[test]
+    fn text_is_flattened_whatever_its_order_in_the_buffers() {
+        let values = [
+            "a value of more than twelve",
+            "short",
+            "",
+            "exactly 12 b",
+            "exactly 13 by",
+            "another long value",
+        ];
+        let array: ArrayRef = Arc::new(StringViewArray::from_iter_values(values));
+        assert_eq!(text(&array), values);
+        assert_eq!(text(&array.slice(1, 4)), values[1..5]);
+        let picked = take(&array, &UInt32Array::from(vec![5, 0, 0, 4, 1, 5]), None).expect("in range");
+        assert_eq!(text(&picked), [5, 0, 0, 4, 1, 5].map(|i: usize| values[i]));
+        assert_eq!(text(&array.slice(0, 0)), [""; 0]);
+    }
+
+    #[test]
+    fn missing_values_take_no_bytes_even_where_a_view_shows_some() {
+        let array =
+            StringViewArray::from_iter_values(["long enough for a buffer", "b", "another long enough one"]);
+        let (views, buffers, _) = array.into_parts();
+        let nulls = NullBuffer::from(vec![false, true, false]);
+        let array: ArrayRef = Arc::new(StringViewArray::new(views, buffers, Some(nulls)));
+        assert_eq!(lowered(&array, DataType::Utf8), (Some(vec![0b010]), vec![0, 0, 1, 1], b"b".to_vec()));
+    }
+
+    #[test]
+    fn bits_start_on_a_byte_and_end_in_zeros() {
+        let bits: Vec<Option<bool>> = (0..20).map(|i| (i % 7 != 3).then_some(i % 3 == 0)).collect();
+        let array: ArrayRef = Arc::new(BooleanArray::from(bits.clone()));
+        for (offset, length) in [(0, 20), (3, 9), (8, 12), (19, 1), (5, 0)] {
+            let (validity, _, values) = lowered(&array.slice(offset, length), DataType::Boolean);
+            let mut expected = (vec![0; length.div_ceil(8)], vec![0; length.div_ceil(8)]);
+            for (i, bit) in bits[offset..offset + length].iter().enumerate() {
+                expected.0[i / 8] |= u8::from(bit.is_some()) << (i % 8);
+                expected.1[i / 8] |= u8::from(bit.unwrap_or(false)) << (i % 8);
+            }
+            let any_missing = bits[offset..offset + length].contains(&None);
+            assert_eq!(validity, any_missing.then_some(expected.0), "{offset} {length}");
+            assert_eq!(values, expected.1, "{offset} {length}");
+        }
+    }
+}
