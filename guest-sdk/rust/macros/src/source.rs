@@ -94,7 +94,8 @@ mod tests {
     fn lifetimes_are_replaced_everywhere() {
         let given: Type = syn::parse_quote!(Option<Flight<'a, &str>>);
         let elided = elided(&given);
-        assert_eq!(quote!(#elided).to_string(), quote!(Option<Flight<'_, &'_ str>>).to_string());
+        let text = quote!(#elided).to_string().replace(' ', "");
+        assert_eq!(text, "Option<Flight<'_,&'_str>>");
     }
 
     #[test]
