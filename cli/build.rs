@@ -9,7 +9,8 @@ use std::{
 };
 
 /// Folders of the repository with everything that the SDK is compiled from. `tests` are not.
-const EMBEDDED: [&str; 4] = ["guest-sdk/rust/src", "guest-sdk/rust/macros/src", "wit", "guest-sdk/rust/macros"];
+const EMBEDDED: [&str; 4] =
+    ["guest-sdk/rust/src", "guest-sdk/rust/macros/src", "wit", "guest-sdk/rust/macros"];
 
 fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

@@ -49,6 +49,7 @@ pub(crate) struct Run {
 
 /// Arguments of `new`.
 #[derive(Debug, ClapArgs)]
+#[command(after_long_help = crate::verbs::NEW_HELP)]
 pub(crate) struct New {
     /// The crate's name
     pub(crate) name: String,
@@ -79,6 +80,7 @@ pub(crate) struct Build {
 
 /// Arguments of `test`.
 #[derive(Debug, ClapArgs)]
+#[command(after_long_help = crate::verbs::FIXTURE_HELP)]
 pub(crate) struct Test {
     /// A fixture, or a folder with fixtures in its folder `tests`
     #[arg(default_value = ".", value_name = "DIR|FIXTURE")]

@@ -6,7 +6,8 @@ mod new;
 mod run;
 mod test;
 
-pub(crate) use new::Kind;
+pub(crate) use new::{HELP as NEW_HELP, Kind};
+pub(crate) use test::HELP as FIXTURE_HELP;
 
 use crate::{
     args::Verb,

@@ -22,6 +22,13 @@ use crate::{
     printer::Printer,
 };
 
+/// What the long help says.
+pub(crate) const HELP: &str =
+    "The SDK is not in a registry: its sources are part of this command and go into the
+crate's folder .millstream, which belongs into version control with the rest. To
+move a crate to the SDK of a newer command, replace that folder by the one of a new
+crate.";
+
 /// What was made, for `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -30,6 +30,37 @@ use crate::{
     printer::Printer,
 };
 
+/// What the long help says of fixtures.
+pub(crate) const HELP: &str = r#"A fixture is a file of JSON lines; empty lines and lines that begin with # are for
+the reader. Its first line says what is tested:
+
+  {"function":"average","key":["sensor"],"window":{"tumbling":"10m"}}
+      columns, key, window, parameters, on-null, limits and allow are as for an
+      operator in a job file. Rows have the columns that the function reads; "schema"
+      adds others. "time" names the column with the event time, which else stands
+      beside the row. "module" is the path of a component, in the place of the one
+      that the crate around the fixture makes.
+  {"job":"../job.toml"}
+      The fixture plays the job's sources and sinks.
+
+Both may have "processing-time", the time at the beginning, and "times":true, to
+compare event times too. The other lines go in:
+
+  {"row":{"celsius":20},"time":"2024-06-01T12:00:00Z","source":"a","port":"p"}
+  {"watermark":"2024-06-01T12:10:00Z","source":"a"}
+  {"processing-time":"2024-06-01T12:10:00Z"}
+  {"end":true,"source":"a"}
+
+or are expected, below what causes them and in order at each port or sink:
+
+  {"expect":{"celsius":20},"port":"late","sink":"s","time":"2024-06-01T12:00:00Z"}
+  {"expect-rejected":"the reason"}
+  {"expect-error":"a part of the text"}
+
+source, port, sink and time are left out where they are not needed. An input behind
+an expectation or an empty line begins a new step; all that comes out in a step has
+to be expected in it. Rows that stand together go in as one batch."#;
+
 /// What became of the fixtures, for `--json`.
 #[derive(Serialize)]
 struct Results {

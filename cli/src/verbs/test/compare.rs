@@ -7,9 +7,9 @@ use serde_json::json;
 use similar::{Algorithm, DiffOp, TextDiff, capture_diff_slices};
 
 use super::{
-    drive::Found,
+    drive::{Found, FoundLine},
     fixture::{Fixture, FixtureError, Step},
-    line::Expectation,
+    line::{Expectation, ExpectedRow},
     subject::Subject,
 };
 
@@ -29,30 +29,21 @@ impl Comparison {
     pub(super) fn new(fixture: &Fixture, found: &[Found], subject: &Subject) -> Result<Self, FixtureError> {
         let mut rewrite = Rewrite::default();
         let mut error = None;
-        for (at, (step, found)) in fixture.steps.iter().zip(found).enumerate() {
+        for (step, found) in fixture.steps.iter().zip(found) {
             let mut wanted = wanted(fixture, step, subject)?;
             let mut lines = found.lines.clone();
-            if let Some((line, text)) = &found.error {
-                let later =
-                    step.inputs.iter().chain(fixture.steps[at + 1..].iter().flat_map(|step| &step.inputs));
-                match step.expected.last() {
-                    Some((_, Expectation::Error(part))) if text.contains(part) => {
-                        wanted.pop();
-                        if let Some((next, _)) = later.clone().find(|(next, _)| next > line) {
-                            return Err(fixture.error(
-                                *next,
-                                "found an input behind the expected error of the job, which \
-                                                             nothing can follow",
-                            ));
-                        }
-                    }
-                    _ => {
-                        error = Some(text.clone());
-                        lines.push((*line, error_line(text)));
-                    }
+            match &found.error {
+                Some((cause, text)) if expects_error(step, text) => {
+                    wanted.retain(|wanted| wanted.sink != ERROR);
+                    nothing_follows(fixture, *cause)?;
                 }
+                Some((cause, text)) => {
+                    error = Some(text.clone());
+                    lines.push(FoundLine { cause: *cause, sink: ERROR, text: error_line(text) });
+                }
+                None => {}
             }
-            rewrite.step(&wanted, &lines);
+            rewrite.step(wanted, lines);
         }
         let new = rewrite.apply(&fixture.lines);
         Ok(Self { old: join(&fixture.lines), new: join(&new), error })
@@ -76,40 +67,61 @@ impl Comparison {
     }
 }
 
-/// An expectation: its line, and its text in the form in which it is found.
+/// An expectation: its line, the sink that it is about, and its text in the form in which it is found.
+#[derive(Clone, Debug)]
 struct Wanted {
     line: usize,
+    sink: usize,
     text: String,
 }
 
+/// Stands for no sink but for the end of the job, behind all rows.
+const ERROR: usize = usize::MAX;
+
 fn wanted(fixture: &Fixture, step: &Step, subject: &Subject) -> Result<Vec<Wanted>, FixtureError> {
-    let text = |line: usize, expectation: &Expectation| -> Result<String, String> {
-        Ok(match expectation {
-            Expectation::Row(row) => {
-                let form = subject.form_of(row)?;
-                if row.time.is_some() && !form.times {
-                    return Err(
-                        "found a `time` to compare, which takes \"times\":true in the first line".to_owned()
-                    );
-                }
-                form.expected(row)
-            }
-            Expectation::Rejected(_) if !subject.has_rejected_rows() => {
-                return Err("found `expect-rejected`, which is for functions: in a job expect such a row at the sink \
-                            that reads the operator's `dead-letter`"
-                    .to_owned());
-            }
-            Expectation::Rejected(reason) => json!({ "expect-rejected": reason }).to_string(),
+    let wanted = |(line, expectation): &(usize, Expectation)| {
+        let (sink, text) = match expectation {
+            Expectation::Row(row) => expected_row(row, subject),
+            Expectation::Rejected(reason) => expected_rejection(reason, subject),
             // Not equal to any text: what an error says is looked for in another way.
-            Expectation::Error(_) => fixture.lines[line].clone(),
-        })
+            Expectation::Error(_) => Ok((ERROR, fixture.lines[*line].clone())),
+        }
+        .map_err(|problem| fixture.error(*line, problem))?;
+        Ok(Wanted { line: *line, sink, text })
     };
-    let all = step.expected.iter();
-    all.map(|(line, expectation)| {
-        let text = text(*line, expectation).map_err(|problem| fixture.error(*line, problem))?;
-        Ok(Wanted { line: *line, text })
-    })
-    .collect()
+    step.expected.iter().map(wanted).collect()
+}
+
+fn expected_row(row: &ExpectedRow, subject: &Subject) -> Result<(usize, String), String> {
+    let (sink, form) = subject.form_of(row)?;
+    if row.time.is_some() && !form.times {
+        return Err("found a `time` to compare, which takes \"times\":true in the first line".to_owned());
+    }
+    Ok((sink, form.expected(row)))
+}
+
+fn expected_rejection(reason: &str, subject: &Subject) -> Result<(usize, String), String> {
+    let sink = subject.rejected().ok_or(
+        "found `expect-rejected`, which is for functions: in a job expect such a row at the sink that reads the \
+         operator's `dead-letter`",
+    )?;
+    Ok((sink, json!({ "expect-rejected": reason }).to_string()))
+}
+
+/// Whether the last expectation of a step is this error.
+fn expects_error(step: &Step, text: &str) -> bool {
+    matches!(step.expected.last(), Some((_, Expectation::Error(part))) if text.contains(part))
+}
+
+/// An expected error of the job is the end of the fixture.
+fn nothing_follows(fixture: &Fixture, cause: usize) -> Result<(), FixtureError> {
+    let mut inputs = fixture.steps.iter().flat_map(|step| &step.inputs);
+    match inputs.find(|(line, _)| *line > cause) {
+        Some((line, _)) => {
+            Err(fixture.error(*line, "found an input behind the expected error, which ends the job"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// An error in one line, as a fixture would expect it.
@@ -127,10 +139,12 @@ struct Rewrite {
 
 impl Rewrite {
     /// Puts the lines that were found in the place of those that were expected, or behind the inputs that caused them
-    /// where none were. What is equal stays as it stands.
-    fn step(&mut self, wanted: &[Wanted], found: &[(usize, String)]) {
+    /// where none were. What is equal stays as it stands; between sinks there is no order.
+    fn step(&mut self, mut wanted: Vec<Wanted>, mut found: Vec<FoundLine>) {
+        wanted.sort_by_key(|wanted| wanted.sink);
+        found.sort_by_key(|found| found.sink);
         let wanted_texts: Vec<&str> = wanted.iter().map(|wanted| wanted.text.as_str()).collect();
-        let found_texts: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
+        let found_texts: Vec<&str> = found.iter().map(|found| found.text.as_str()).collect();
         for op in capture_diff_slices(Algorithm::Myers, &wanted_texts, &found_texts) {
             let (_, old, new) = op.as_tag_tuple();
             if matches!(op, DiffOp::Equal { .. }) {
@@ -145,7 +159,7 @@ impl Rewrite {
                 (None, Some(last)) => Some(last.line + 1),
                 (None, None) => None,
             };
-            for (cause, text) in &found[new] {
+            for FoundLine { cause, text, .. } in &found[new] {
                 self.before.entry(place.unwrap_or(cause + 1)).or_default().push(text.clone());
             }
         }
@@ -169,15 +183,22 @@ fn join(lines: &[String]) -> String {
 mod tests {
     use super::*;
 
-    /// Rewrites a fixture of lines; those that begin with `=` are expectations of the text behind it.
-    fn rewrite(lines: &[&str], found: &[(usize, &str)]) -> Vec<String> {
+    /// Rewrites a fixture of lines; those that begin with `=` are expectations of the text behind it. A text that
+    /// begins with `late` is of another sink.
+    fn rewrite(lines: &[&str], found_lines: &[(usize, &str)]) -> Vec<String> {
         let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        let sink = |text: &str| usize::from(text.starts_with("late"));
         let wanted = lines.iter().enumerate().filter_map(|(line, text)| {
-            Some(Wanted { line, text: text.strip_prefix('=')?.trim().to_owned() })
+            let text = text.strip_prefix('=')?.trim().to_owned();
+            Some(Wanted { line, sink: sink(&text), text })
         });
-        let found: Vec<_> = found.iter().map(|(line, text)| (*line, (*text).to_owned())).collect();
+        let found = |(cause, text): &(usize, &str)| FoundLine {
+            cause: *cause,
+            sink: sink(text),
+            text: (*text).to_owned(),
+        };
         let mut rewrite = Rewrite::default();
-        rewrite.step(&wanted.collect::<Vec<_>>(), &found);
+        rewrite.step(wanted.collect(), found_lines.iter().map(found).collect());
         rewrite.apply(&lines)
     }
 
@@ -185,6 +206,9 @@ mod tests {
     fn what_is_equal_stays_as_it_stands() {
         let lines = ["in", "=  a", "# note", "= b"];
         assert_eq!(rewrite(&lines, &[(0, "a"), (0, "b")]), lines);
+        let lines = ["in", "= late a", "= b", "= late c"];
+        assert_eq!(rewrite(&lines, &[(0, "b"), (0, "late a"), (0, "late c")]), lines, "sinks have no order");
+        assert_ne!(rewrite(&lines, &[(0, "b"), (0, "late c"), (0, "late a")]), lines);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Drives a subject through the steps of a fixture and writes down what comes out.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, error::Error};
 
 use millstream_connectors::read_json_rows;
 use millstream_graph::NodeIndex;
@@ -18,10 +18,20 @@ use super::{
 /// What came out of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Lines, each with the position of the input line behind which it came.
-    pub(super) lines: Vec<(usize, String)>,
+    /// Expectations that it would have met.
+    pub(super) lines: Vec<FoundLine>,
     /// The error that ended the job, with the position of the input line that caused it.
     pub(super) error: Option<(usize, String)>,
+}
+
+/// A row that came out, as the line that expects it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FoundLine {
+    /// Position of the input line behind which it came.
+    pub(super) cause: usize,
+    /// Where it came out, as [`Subject::form`] counts. Rows of different sinks have no order.
+    pub(super) sink: usize,
+    pub(super) text: String,
 }
 
 /// Runs all steps up to the first error of the job.
@@ -30,7 +40,7 @@ pub(super) async fn drive(fixture: &Fixture, subject: &mut Subject) -> Result<Ve
     let mut all = Vec::new();
     if let Err(error) = driver.subject.job.open().await {
         let line = fixture.steps.first().and_then(|step| step.inputs.first()).map_or(0, |(line, _)| *line);
-        return Ok(vec![Found { lines: Vec::new(), error: Some((line, error.to_string())) }]);
+        return Ok(vec![Found { lines: Vec::new(), error: Some((line, text(&error))) }]);
     }
     for step in &fixture.steps {
         let found = driver.step(step).await?;
@@ -43,7 +53,7 @@ pub(super) async fn drive(fixture: &Fixture, subject: &mut Subject) -> Result<Ve
     if let (Err(error), Some(last), Some(step)) =
         (driver.subject.job.close().await, all.last_mut(), fixture.steps.last())
     {
-        last.error = step.inputs.last().map(|(line, _)| (*line, error.to_string()));
+        last.error = step.inputs.last().map(|(line, _)| (*line, text(&error)));
     }
     Ok(all)
 }
@@ -83,7 +93,7 @@ impl Driver<'_> {
             match called {
                 Ok(arrivals) => found.lines.extend(self.lines(last, &arrivals)?),
                 Err(error) => {
-                    found.error = Some((last, error.to_string()));
+                    found.error = Some((last, text(&error)));
                     break;
                 }
             }
@@ -254,13 +264,19 @@ impl Driver<'_> {
         })
     }
 
-    fn lines(&self, line: usize, arrivals: &[Arrival]) -> Result<Vec<(usize, String)>, FixtureError> {
+    fn lines(&self, cause: usize, arrivals: &[Arrival]) -> Result<Vec<FoundLine>, FixtureError> {
         let mut lines = Vec::new();
         for Arrival { sink, batch } in arrivals {
-            let Some(form) = self.subject.form(*sink) else { continue };
-            let found = form.found(batch).map_err(|error| self.fixture.error(line, error.to_string()))?;
-            lines.extend(found.into_iter().map(|text| (line, text)));
+            let Some((sink, form)) = self.subject.form(*sink) else { continue };
+            let found = form.found(batch).map_err(|error| self.fixture.error(cause, error.to_string()))?;
+            lines.extend(found.into_iter().map(|text| FoundLine { cause, sink, text }));
         }
         Ok(lines)
     }
+}
+
+/// An error with its causes, in one text.
+fn text(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

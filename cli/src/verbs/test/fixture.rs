@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The others are inputs and, below what causes them, expectations. They fall into steps: an input begins a new one
-//! behind an expectation and behind an empty line. All that comes out in a step has to be expected in it, in order.
-//! Rows of a step that stand together, without another input between them, go in as one batch.
+//! behind an expectation and behind an empty line. All that comes out in a step has to be expected in it, in the order in
+//! which it comes to each output. Rows of a step that stand together, without another input between them, go in as one batch.
 
 use std::path::{Path, PathBuf};
 
@@ -109,7 +109,14 @@ impl Fixture {
         for (at, line) in lines.iter().enumerate().skip(first + 1) {
             steps.add(at, line).map_err(|problem| error(at, problem))?;
         }
-        Ok(Self { path: path.to_owned(), lines, header, steps: steps.steps })
+        let steps = steps.steps;
+        if steps.is_empty() {
+            return Err(error(
+                first,
+                "found no line behind this one, expected some such as {\"row\":{\"x\":1}}".to_owned(),
+            ));
+        }
+        Ok(Self { path: path.to_owned(), lines, header, steps })
     }
 
     /// Something is wrong with a line.
@@ -230,13 +237,13 @@ mod tests {
 
     #[test]
     fn a_header_is_of_a_function_or_a_job() {
-        let text =
-            r#"{"function":"f","key":["a"],"window":{"global":true},"processing-time":5,"times":true}"#;
+        let text = r#"{"function":"f","key":["a"],"processing-time":5,"times":true}
+            {"end":true}"#;
         let fixture = parse(text).expect("a header");
         assert!(fixture.header.compares_times() && fixture.header.processing_time() == Time(5));
         let Header::Function(header) = fixture.header else { panic!("no function") };
         assert_eq!(header.key.as_deref(), Some(&["a".to_owned()][..]));
-        let fixture = parse(r#"{"job":"../job.toml"}"#).expect("a header");
+        let fixture = parse("{\"job\":\"../job.toml\"}\n{\"end\":true}").expect("a header");
         let Header::Job(header) = &fixture.header else { panic!("no job") };
         assert_eq!(fixture.resolve(&header.job), Path::new("tests/../job.toml"));
     }
@@ -250,6 +257,7 @@ mod tests {
              {\"job\":\"job.toml\"}"
         );
         assert!(error("\n{\"row\":{}}").starts_with("tests/f.jsonl:2: found neither `function` nor `job`"));
+        assert!(error("{\"function\":\"f\"}").starts_with("tests/f.jsonl:1: found no line behind this one"));
         assert!(error("{\"function\":\"f\",\"keys\":[]}").contains("unknown field `keys`"));
         assert_eq!(
             error("{\"function\":\"f\"}\n{\"expect\":{}}"),

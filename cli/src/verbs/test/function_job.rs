@@ -140,7 +140,10 @@ mod tests {
          "accumulator":{"columns":[]}}]}"#;
 
     fn header(text: &str) -> FunctionHeader {
-        match Fixture::parse(Path::new("f.jsonl"), text).expect("a header").header {
+        match Fixture::parse(Path::new("f.jsonl"), &format!("{text}\n{{\"end\":true}}"))
+            .expect("a header")
+            .header
+        {
             Header::Function(header) => *header,
             Header::Job(_) => panic!("a job"),
         }

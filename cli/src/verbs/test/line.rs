@@ -123,8 +123,11 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
+/// Reads the text of a line.
+type ReadLine = fn(&str) -> Result<Line, serde_json::Error>;
+
 /// The keys by which a line is known, and what they begin.
-const KINDS: [(&str, fn(&str) -> Result<Line, serde_json::Error>); 7] = [
+const KINDS: [(&str, ReadLine); 7] = [
     ("row", |text| read(text, |line| Line::Input(Input::Row(line)))),
     ("watermark", |text| read(text, |line| Line::Input(Input::Watermark(line)))),
     ("processing-time", |text| {

@@ -68,21 +68,23 @@ impl Subject {
         }
     }
 
-    /// The form of the rows of a sink.
-    pub(super) fn form(&self, sink: NodeIndex) -> Option<&Form> {
-        self.sinks.iter().find(|(node, _)| *node == sink).map(|(_, form)| form)
+    /// The form of the rows of a sink, and its position among all.
+    pub(super) fn form(&self, sink: NodeIndex) -> Option<(usize, &Form)> {
+        let at = self.sinks.iter().position(|(node, _)| *node == sink)?;
+        Some((at, &self.sinks[at].1))
     }
 
-    /// The form of the sink that an expectation is about.
-    pub(super) fn form_of(&self, row: &ExpectedRow) -> Result<&Form, String> {
+    /// The form of the sink that an expectation is about, and its position.
+    pub(super) fn form_of(&self, row: &ExpectedRow) -> Result<(usize, &Form), String> {
         let port = row.port.as_ref().filter(|port| *port != function_job::MAIN_SINK);
-        let named = |form: &&Form| !form.rejected && form.port.as_ref() == port && form.sink == row.sink;
-        self.sinks.iter().map(|(_, form)| form).find(named).ok_or_else(|| self.unknown(row))
+        let named = |form: &Form| !form.rejected && form.port.as_ref() == port && form.sink == row.sink;
+        let at = self.sinks.iter().position(|(_, form)| named(form)).ok_or_else(|| self.unknown(row))?;
+        Ok((at, &self.sinks[at].1))
     }
 
-    /// Whether rows that a function refuses come to a sink of their own.
-    pub(super) fn has_rejected_rows(&self) -> bool {
-        self.sinks.iter().any(|(_, form)| form.rejected)
+    /// The position of the sink that gets the rows that a function refuses.
+    pub(super) fn rejected(&self) -> Option<usize> {
+        self.sinks.iter().position(|(_, form)| form.rejected)
     }
 
     fn unknown(&self, row: &ExpectedRow) -> String {
@@ -95,7 +97,7 @@ impl Subject {
             (Some(port), _) if !ports.is_empty() => {
                 format!("found the port `{port}`, expected {ports} or none")
             }
-            (Some(port), _) if self.has_rejected_rows() => {
+            (Some(port), _) if self.rejected().is_some() => {
                 format!("found the port `{port}`, expected none: the function has only one")
             }
             (Some(_), _) => {
