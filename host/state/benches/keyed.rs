@@ -1,12 +1,21 @@
 //! Keyed state and timers by batches of 8,192 rows over random keys: how long a row takes.
 //!
 //! The limits to compare with: looking up and updating a value 12 to 18 ns, with a timer 27, an accumulator of a window
-//! 13. Each group reports elements (rows) per second.
+//! 13. What is measured is the CPU time of the thread, so that other load does not count; each group reports elements
+//! (rows) per second.
 
-use std::{hint::black_box, sync::Arc, time::Duration};
+use std::{
+    hint::black_box,
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant},
+};
 
 use arrow_array::{ArrayRef, Int64Array, cast::AsArray, types::Int64Type};
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use arrow_buffer::BooleanBuffer;
+use criterion::{
+    BatchSize, Criterion, Throughput, criterion_group, criterion_main,
+    measurement::{Measurement, ValueFormatter, WallTime},
+};
 use millstream_state::{
     Grouping, KeyTable, KeyedContext, MemoryAccumulators, WindowAccumulators, WindowState,
 };
@@ -54,7 +63,7 @@ fn count(cells: &Cells, group_of_row: &[u32]) -> Columns {
     Columns::new(sums.len(), vec![Arc::new(Int64Array::from(sums))])
 }
 
-fn encode(c: &mut Criterion) {
+fn encode(c: &mut Criterion<CpuTime>) {
     let batches = batches(1_000_000);
     let (mut keys, mut at) = (EncodedKeys::new(), 0);
     let mut group = c.benchmark_group("encode");
@@ -67,7 +76,7 @@ fn encode(c: &mut Criterion) {
     });
 }
 
-fn resolve(c: &mut Criterion) {
+fn resolve(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("resolve");
     group.throughput(Throughput::Elements(ROWS as u64));
     for keys in [10_000, 1_000_000] {
@@ -92,15 +101,17 @@ fn call(keyed: &mut KeyedContext, keys: &EncodedKeys, timers_at: Option<i64>, al
     let cells = keyed.read_values(id, positions).expect("in memory");
     let values = count(&cells, &keyed.grouping().group_of_row);
     let present = vec![true; values.rows].into();
+    let before = cells.present;
     keyed.write_values(id, positions, Cells { present, values }).expect("in memory");
     if let Some(time) = timers_at {
-        let times: Vec<i64> = (0..positions.len() as i64).map(|i| time + i * 7).collect();
-        keyed.set_timers(Clock::Event, positions, &times).expect("in memory");
+        let new: Vec<u32> = positions.iter().copied().filter(|&k| !before.value(k as usize)).collect();
+        let times: Vec<i64> = new.iter().map(|&key| time + i64::from(key) / 41).collect();
+        keyed.set_timers(Clock::Event, &new, &times).expect("in memory");
     }
     keyed.commit().expect("in memory");
 }
 
-fn values(c: &mut Criterion) {
+fn values(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("value state");
     group.throughput(Throughput::Elements(ROWS as u64));
     let all: Vec<u32> = (0..ROWS as u32).collect();
@@ -116,8 +127,9 @@ fn values(c: &mut Criterion) {
     }
 }
 
-fn timers(c: &mut Criterion) {
-    let mut group = c.benchmark_group("value state and a timer set and fired");
+/// As the benchmark `process` has it: the first row of a key sets a timer, which clears the key's state.
+fn timers(c: &mut Criterion<CpuTime>) {
+    let mut group = c.benchmark_group("value state and a timer for each new key");
     group.throughput(Throughput::Elements(ROWS as u64));
     let all: Vec<u32> = (0..ROWS as u32).collect();
     let keys_of_batch = encoded(&batches(1_000_000));
@@ -125,16 +137,28 @@ fn timers(c: &mut Criterion) {
     group.bench_function("1000000 keys", |b| {
         b.iter(|| {
             at = (at + 1) % BATCHES;
-            now += 1000;
-            call(&mut keyed, &keys_of_batch[at], Some(now + 60_000), &all);
-            while keyed.begin_timers(Clock::Event, now, ROWS).expect("in memory") > 0 {
-                keyed.commit().expect("in memory");
-            }
+            now += 200;
+            call(&mut keyed, &keys_of_batch[at], Some(now + 30_000), &all);
+            fire(&mut keyed, now, &all);
         });
     });
 }
 
-fn windows(c: &mut Criterion) {
+fn fire(keyed: &mut KeyedContext, now: i64, all: &[u32]) {
+    let id = keyed.state(StateKind::Value, "sum").expect("declared");
+    loop {
+        let fired = keyed.begin_timers(Clock::Event, now, ROWS).expect("in memory");
+        if fired == 0 {
+            break;
+        }
+        let mut cells = keyed.read_values(id, &all[..fired]).expect("in memory");
+        cells.present = BooleanBuffer::new_unset(fired);
+        keyed.write_values(id, &all[..fired], cells).expect("in memory");
+        keyed.commit().expect("in memory");
+    }
+}
+
+fn windows(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("window accumulators");
     group.throughput(Throughput::Elements(ROWS as u64));
     let keys_of_batch = encoded(&batches(100_000));
@@ -160,7 +184,7 @@ fn windows(c: &mut Criterion) {
                 }
                 state.clear(window).expect("in memory");
             },
-            BatchSize::PerIteration,
+            BatchSize::LargeInput,
         );
     });
 }
@@ -177,9 +201,51 @@ fn filled(keys_of_batch: &[EncodedKeys], window: Window) -> MemoryAccumulators {
     state
 }
 
+/// CPU time of the measuring thread as Linux accounts it, to a few milliseconds; elsewhere wall time.
+struct CpuTime;
+
+impl CpuTime {
+    fn now() -> Duration {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let nanos = text.split(' ').next().and_then(|n| n.parse().ok());
+        nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
+    }
+}
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+impl Measurement for CpuTime {
+    type Intermediate = Duration;
+    type Value = Duration;
+
+    fn start(&self) -> Duration {
+        Self::now()
+    }
+
+    fn end(&self, start: Duration) -> Duration {
+        Self::now().saturating_sub(start).max(Duration::from_nanos(1))
+    }
+
+    fn add(&self, a: &Duration, b: &Duration) -> Duration {
+        *a + *b
+    }
+
+    fn zero(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn to_f64(&self, value: &Duration) -> f64 {
+        value.as_nanos() as f64
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        WallTime.formatter()
+    }
+}
+
 criterion_group! {
     name = benches;
-    config = Criterion::default()
+    config = Criterion::default().with_measurement(CpuTime)
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3))
         .sample_size(20);

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc, sync::Arc, sync::atomic::Ordering::Relaxed};
 
-use arrow_array::{Array, Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
+use arrow_array::{Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
 use arrow_buffer::BooleanBuffer;
 use millstream_operator::{FunctionOutput, ManualClock, Origin, Rejected, RowPolicy};
 use millstream_types::{BarrierKind, Carry, Cells, Column, Columns, DataType, StateKind};
