@@ -18,8 +18,18 @@ use tracing_subscriber::EnvFilter;
 pub fn main() -> ExitCode {
     let args = args::Args::parse();
     start_logging();
+    // Paths and values stay in one piece, so that they can be copied. Nobody else has set a hook before.
+    drop(miette::set_hook(Box::new(|_| {
+        Box::new(miette::MietteHandlerOpts::new().wrap_lines(false).build())
+    })));
     let printer = printer::Printer::new(args.json);
-    match verbs::run(args.verb, &printer) {
+    let done = verbs::run(args.verb, &printer).and_then(|exit| match printer.take_lost() {
+        Some(error) => {
+            Err(exit::Failure::environment(miette::miette!("standard output cannot be written: {error}")))
+        }
+        None => Ok(exit),
+    });
+    match done {
         Ok(exit) => exit.code(),
         Err(failure) => {
             printer.error(&failure);

@@ -1,6 +1,9 @@
 //! The one place that writes: data to stdout, everything else to stderr.
 
-use std::io::{IsTerminal, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use millstream_graph::Report;
 use serde::Serialize;
@@ -10,12 +13,14 @@ use crate::exit::Failure;
 /// Writes what the command has to say.
 pub(crate) struct Printer {
     json: bool,
+    /// Why data could not be written, if it could not.
+    lost: Mutex<Option<io::Error>>,
 }
 
 impl Printer {
     /// With `json`, results are JSON documents.
     pub(crate) fn new(json: bool) -> Self {
-        Self { json }
+        Self { json, lost: Mutex::default() }
     }
 
     /// Whether results are JSON documents.
@@ -34,14 +39,30 @@ impl Printer {
         self.data(&text);
     }
 
-    /// A line of data.
+    /// A line of data. A reader that has gone, as `head` does, is no error of ours; any other is kept.
     pub(crate) fn data(&self, text: &str) {
-        write(&mut anstream::stdout(), text);
+        let mut out = anstream::stdout();
+        let written = writeln!(out, "{text}").and_then(|()| out.flush());
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            *self.lost() = Some(error);
+        }
+    }
+
+    /// Why data could not be written, if it could not.
+    pub(crate) fn take_lost(&self) -> Option<io::Error> {
+        self.lost().take()
+    }
+
+    fn lost(&self) -> MutexGuard<'_, Option<io::Error>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A line for whoever watches.
     pub(crate) fn note(&self, text: &str) {
-        write(&mut anstream::stderr(), text);
+        // There is nowhere left to complain.
+        drop(writeln!(anstream::stderr(), "{text}"));
     }
 
     /// A control sequence for the terminal that stderr is.
@@ -75,9 +96,4 @@ impl Printer {
 
 fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|e| format!("{{\"error\":\"cannot be shown: {e}\"}}"))
-}
-
-/// A reader that has gone, as `head` does, is no error of ours.
-fn write(out: &mut impl Write, text: &str) {
-    drop(writeln!(out, "{text}").and_then(|()| out.flush()));
 }

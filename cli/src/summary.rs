@@ -70,6 +70,13 @@ impl fmt::Display for Summary {
             let metrics = operator.metrics.iter().map(|(name, value)| format!("{name} = {value}"));
             writeln!(f, "{}: {}", operator.name, metrics.collect::<Vec<_>>().join(", "))?;
         }
+        for operator in status.operators.iter().filter(|o| o.timers_dropped > 0) {
+            let (name, dropped) = (&operator.name, operator.timers_dropped);
+            writeln!(
+                f,
+                "{name}: {dropped} timers or windows by processing time were pending at the end and are lost"
+            )?;
+        }
         for (name, result) in &self.results {
             writeln!(f, "{name}: {result}")?;
         }

@@ -105,3 +105,74 @@ fn bad_rows_are_skipped_and_counted_or_set_aside() {
     assert!(positions.iter().all(|p| p.contains("r.csv")), "{positions:?}");
     assert_eq!(bad.len(), 2);
 }
+
+/// A job that copies `first` and `second` into the folders of the same names, changed as a test wants.
+fn copy(out: &Path, edits: &[(&str, &str)]) -> Output {
+    let mut job = r#"
+        [job]
+        name = "copy"
+        [source.a]
+        connector = "file"
+        path = "first/*.jsonl"
+        format = "jsonl"
+        schema = { x = "int64" }
+        [source.b]
+        connector = "generator"
+        fields = { x = { kind = "sequence" } }
+        records = 10
+        [sink.c]
+        connector = "file"
+        input = "a"
+        path = "one"
+        format = "jsonl"
+        [sink.d]
+        connector = "file"
+        input = "b"
+        path = "two"
+        format = "jsonl"
+        "#
+    .to_owned();
+    for (from, to) in edits {
+        assert!(job.contains(from), "{from}");
+        job = job.replace(from, to);
+    }
+    fs::create_dir_all(out.join("first")).expect("a temporary folder can be written to");
+    fs::write(out.join("first/part-0123abcd-0-0.jsonl"), "{\"x\":1}\n")
+        .expect("a temporary folder can be written to");
+    fs::write(out.join("copy.toml"), job).expect("a temporary folder can be written to");
+    finish(command(out).arg("run").arg(out.join("copy.toml")).arg("--quiet"))
+}
+
+#[test]
+fn a_sinks_folder_is_its_own() {
+    let out = TempDir::new().expect("a temporary folder");
+    copy(out.path(), &[]).success();
+    assert_eq!((rows(&out.path().join("one")).len(), rows(&out.path().join("two")).len()), (1, 10));
+    for other in ["one", "./one/", "two/../one"] {
+        let output = copy(out.path(), &[("\"two\"", &format!("\"{other}\""))]);
+        assert_eq!(output.code, Some(3), "{}", output.stderr);
+        assert!(output.stderr.contains("`c`") && output.stderr.contains("`d`"), "{}", output.stderr);
+    }
+    let output = copy(out.path(), &[("\"one\"", "\"first\"")]);
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    assert!(output.stderr.contains("`a`") && output.stderr.contains("`c`"), "{}", output.stderr);
+    assert!(out.path().join("first/part-0123abcd-0-0.jsonl").exists(), "the input is still there");
+}
+
+#[test]
+fn what_is_missing_around_a_job_has_its_own_exit_code() {
+    let out = TempDir::new().expect("a temporary folder");
+    let output = copy(
+        out.path(),
+        &[
+            (
+                "connector = \"generator\"",
+                "connector = \"file\"\npath = \"none.jsonl\"\nformat = \"jsonl\"\nschema = { x = \"int64\" }",
+            ),
+            ("fields = { x = { kind = \"sequence\" } }\n", ""),
+            ("records = 10", ""),
+        ],
+    );
+    assert!(matches!(output.code, Some(3 | 4)), "{}", output.stderr);
+    assert!(output.stderr.contains("none.jsonl"), "{}", output.stderr);
+}

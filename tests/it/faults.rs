@@ -82,7 +82,7 @@ fn work_memory_and_stack_without_end_are_stopped_at_their_budgets() {
 #[test]
 fn malformed_results_are_refused_with_what_was_found_and_expected() {
     for (function, words) in [
-        ("short_column", &["999 ", "1000 "][..]),
+        ("short_column", &["999", "1000"][..]),
         ("falling_offsets", &["offsets"]),
         ("offsets_behind_bytes", &["offsets"]),
         ("missing_offset", &["offsets"]),

@@ -1,12 +1,14 @@
 //! `millstream run`: a job in this process.
 //!
 //! The first Ctrl-C stops the sources: what has been read is processed to the end, windows fire, outputs are
-//! completed. The second one cancels the job at once.
+//! completed. The second one cancels the job at once. SIGTERM counts as Ctrl-C, so that a service is stopped cleanly.
 
 use std::time::Duration;
 
 use millstream_connectors::SinkResults;
-use millstream_worker::{Job, JobEnd, JobOptions};
+use millstream_operator::Whose;
+use millstream_task::TaskError;
+use millstream_worker::{Job, JobEnd, JobOptions, StartError};
 
 use crate::{
     args,
@@ -19,6 +21,8 @@ use crate::{
 
 /// How often the progress view is drawn.
 const REFRESH: Duration = Duration::from_millis(250);
+/// How long a cancelled job may take to end.
+const GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> {
     let loaded = load(&args.job, args.parallelism, printer)?;
@@ -32,7 +36,7 @@ pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> 
     runtime.block_on(async {
         let options = JobOptions::default();
         let job = Job::start(loaded.plan, &loaded.modules, &loaded.catalog, &options);
-        let job = job.map_err(|e| Failure::failed(summary::JobFailed::new(e)))?;
+        let job = job.map_err(not_started)?;
         watch(job, loaded.catalog.results(), args.quiet, printer).await
     })
 }
@@ -41,18 +45,24 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
     let mut view = ProgressView::new(printer, quiet);
     let mut refresh = tokio::time::interval(REFRESH);
     let mut interrupts = 0;
+    let mut signals = Signals::listen()
+        .map_err(|e| Failure::environment(miette::miette!("signals cannot be listened for: {e}")))?;
     let end = loop {
         tokio::select! {
             biased;
             end = job.wait() => break end,
-            interrupt = tokio::signal::ctrl_c() => {
-                interrupt.map_err(|e| Failure::environment(miette::miette!("Ctrl-C cannot be listened for: {e}")))?;
+            () = signals.next() => {
                 interrupts += 1;
                 if interrupts == 1 {
                     printer.note("stopping: what has been read is processed to the end; press Ctrl-C again to cancel");
                     job.stop();
                 } else {
                     job.cancel();
+                    // A thread that hangs in the system, as in a write that nobody reads, ends with the process.
+                    if tokio::time::timeout(GRACE, job.wait()).await.is_err() {
+                        return Ok(Exit::Cancelled);
+                    }
+                    break JobEnd::Cancelled;
                 }
             }
             _ = refresh.tick() => view.show(&job.status()),
@@ -68,6 +78,53 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
             Ok(Exit::Success)
         }
         JobEnd::Cancelled => Ok(Exit::Cancelled),
-        JobEnd::Failed(error) => Err(Failure::failed(summary::JobFailed::new(error))),
+        JobEnd::Failed(error) => Err(job_failed(error)),
+    }
+}
+
+/// A job that could not be started: what was asked for cannot be, or something around it is missing.
+fn not_started(error: StartError) -> Failure {
+    let failure = match &error {
+        StartError::Build(_) | StartError::Function(_) => Failure::invalid,
+        StartError::Source { source, .. } if source.whose != Whose::External => Failure::invalid,
+        StartError::Source { .. } | StartError::Slot { .. } => Failure::environment,
+    };
+    failure(summary::JobFailed::new(error))
+}
+
+/// A job that failed while it ran, by its own fault or that of a disk or file.
+fn job_failed(error: TaskError) -> Failure {
+    let external = matches!(&error, TaskError::Operator { source, .. } if source.whose() == Whose::External);
+    let failure = if external { Failure::environment } else { Failure::failed };
+    failure(summary::JobFailed::new(error))
+}
+
+/// What asks a process to end.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for the next signal. Cancel-safe.
+    #[cfg(unix)]
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    /// Waits for the next signal. Cancel-safe.
+    #[cfg(not(unix))]
+    async fn next(&mut self) {
+        drop(tokio::signal::ctrl_c().await);
     }
 }

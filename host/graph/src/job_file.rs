@@ -79,7 +79,7 @@
 //! | `global = true` | one window for everything |
 //! | `offset = "1h"` | shifts tumbling and sliding windows; less than their distance |
 //! | `clock = "event"` | or `"processing"`: the time by which rows belong to windows |
-//! | `trigger` | `"event-time"` or `"processing-time"` (at the window's end, the default of that clock), `{ count = 100 }` (whenever so many rows have come, not at the end), `{ continuous = "10s" }` (at every multiple, and at the end) |
+//! | `trigger` | `"event-time"` or `"processing-time"` (at the window's end, the default of that clock), `{ count = 100 }` (whenever so many rows have come, not at the end), `{ continuous = "10s" }` (when the clock passes multiples of it, once however many it passes, and at the end) |
 //! | `purge = true` | clears a window whenever it fires; a global window with a count trigger and `purge` is a count window |
 //! | `lateness = "1h"` | how long after its end a window takes late rows; event time only |
 //! | `start = "day"`, `end = "day_end"` | adds the window's bounds to the output under these names, as timestamps |

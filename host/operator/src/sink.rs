@@ -1,5 +1,7 @@
 //! Sinks: where rows leave.
 
+use std::path::PathBuf;
+
 use async_trait::async_trait;
 use millstream_types::{Batch, Schema};
 
@@ -9,6 +11,12 @@ use crate::{ConnectorError, OperatorContext};
 pub trait Sink: Send + Sync {
     /// Whether rows of this schema can be written; the message says which column cannot.
     fn accepts(&self, schema: &Schema) -> Result<(), String>;
+
+    /// The folder whose content it sees to alone: what a run leaves there is this sink's. No other sink of a job may
+    /// have it, and no source of it may read there.
+    fn folder(&self) -> Option<PathBuf> {
+        None
+    }
 
     /// A writer for one subtask, for rows of `schema`.
     fn writer(&self, schema: &Schema, ctx: &OperatorContext) -> Result<Box<dyn SinkWriter>, ConnectorError>;

@@ -1,6 +1,6 @@
 //! Sources: an enumerator that hands out splits, and readers in the subtasks that read them.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use millstream_types::{Batch, Schema};
@@ -43,6 +43,11 @@ pub trait Source: Send + Sync {
 
     /// Whether it ends.
     fn boundedness(&self) -> Boundedness;
+
+    /// The file or folder that it reads, up to the first part that is a pattern. No sink of the job may own it.
+    fn reads(&self) -> Option<PathBuf> {
+        None
+    }
 
     /// The one that finds splits and hands them out, for `parallelism` readers.
     fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>, ConnectorError>;

@@ -32,4 +32,6 @@ pub use sink::{SinkOperator, SinkSpec};
 pub use source::{ReaderOperator, SourceSpec, SourceTimes};
 pub use union::UnionOperator;
 pub use watermark::{BoundedOutOfOrderness, TimeAssigner, WatermarkOperator, WatermarkSpec};
-pub use window::{FIRED_ROWS, KeyColumn, Trigger, WindowAssigner, WindowBounds, WindowFunction, WindowSpec, window_operator};
+pub use window::{
+    FIRED_ROWS, KeyColumn, Trigger, WindowAssigner, WindowBounds, WindowFunction, WindowSpec, window_operator,
+};

@@ -51,11 +51,18 @@ impl From<Disconnected> for SendError {
 }
 
 impl ResultPartition {
-    /// The sending side of an edge whose channels these are, by receiving subtask.
-    pub fn new(partitioner: Partitioner, channels: Vec<Box<dyn ChannelSender>>, timeout: Duration) -> Self {
+    /// The sending side of an edge whose channels these are, by receiving subtask. `first` is whose turn it is first
+    /// where receivers take turns: the sender's own position, so that senders do not all begin with the same one.
+    pub fn new(
+        partitioner: Partitioner,
+        channels: Vec<Box<dyn ChannelSender>>,
+        timeout: Duration,
+        first: u32,
+    ) -> Self {
         let gathered = channels.iter().map(|_| Gathered::default()).collect();
         let (splitter, oldest, blocked) = (HashSplitter::default(), None, Duration::ZERO);
-        Self { partitioner, channels, gathered, splitter, timeout, oldest, turn: 0, blocked }
+        let turn = first as usize % channels.len().max(1);
+        Self { partitioner, channels, gathered, splitter, timeout, oldest, turn, blocked }
     }
 
     /// Sends rows where they belong.

@@ -173,7 +173,7 @@ fn run(
         };
         let map = chained(first, &sender_log, vec![vec![Target::Partition(0)]]);
         let channels = vec![sending.sender(ID).expect("new")];
-        let edge = ResultPartition::new(Partitioner::Rebalance, channels, Duration::from_millis(1));
+        let edge = ResultPartition::new(Partitioner::Rebalance, channels, Duration::from_millis(1), 0);
         let source = SourceTask { operator: Box::new(Numbers { next: 0, end: 0 }), splits: requests };
         let chain = Chain::new(vec![head, map], vec![edge]);
         let subtask = Subtask { input: Input::Source(source), chain, mailbox: Mailbox::new().1 };

@@ -96,7 +96,7 @@ fn refusal(first: &str, all: &[&str]) -> String {
     } else if first.starts_with("wasi:filesystem/") {
         "functions have no files: read from a source and write to a sink"
     } else if first.starts_with("wasi:") {
-        "this host serves clocks, random numbers and standard error of WASI 0.2"
+        "this version serves nothing of WASI: build the component without it"
     } else {
         "this host serves the interfaces of millstream:function"
     };

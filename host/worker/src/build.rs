@@ -3,10 +3,11 @@
 //! What all subtasks of a node share (compiled functions, configured connectors) is made once, in a [`Blueprint`].
 //! The rest is made on the thread that runs it.
 
+mod folders;
 mod function;
 mod subtask;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use millstream_connectors::OptionsError;
 use millstream_graph::{NodeBody, NodeIndex, Plan};
@@ -26,6 +27,26 @@ pub enum BuildError {
         node: String,
         /// What the connector says.
         message: String,
+    },
+    /// Two sinks would take each other's rows away.
+    #[error("the sinks `{first}` and `{second}` both write into {}: give each a folder of its own", folder.display())]
+    SharedFolder {
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
+        /// Their folder.
+        folder: PathBuf,
+    },
+    /// A sink would take the input away.
+    #[error("the source `{source_node}` reads from {}, into which the sink `{sink}` writes: give the sink another folder", folder.display())]
+    ReadsOwnOutput {
+        /// The source.
+        source_node: String,
+        /// The sink.
+        sink: String,
+        /// The sink's folder.
+        folder: PathBuf,
     },
 }
 
@@ -59,7 +80,9 @@ impl Blueprint {
                 NodeBody::Union | NodeBody::Watermark(_) => Part::Plain,
             })
         };
-        Ok(Self { parts: plan.logical.nodes.iter().map(part).collect::<Result<_, _>>()? })
+        let parts = plan.logical.nodes.iter().map(part).collect::<Result<Vec<_>, _>>()?;
+        folders::check(plan, &parts)?;
+        Ok(Self { parts })
     }
 
     /// The same without connectors, for a job whose sources and sinks are played by somebody else.

@@ -132,7 +132,7 @@ impl Job {
     pub fn stop(&self) {
         for mail in &self.mails {
             // A subtask that has ended takes no mail.
-            drop(mail.send(Mail::Stop));
+            mail.send(Mail::Stop).ok();
         }
     }
 

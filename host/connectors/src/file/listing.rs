@@ -42,6 +42,17 @@ impl Listing {
         &self.path
     }
 
+    /// The path up to the first part that is a pattern; all of it if it exists as it stands.
+    pub(crate) fn fixed_part(&self) -> PathBuf {
+        let plain =
+            |part: &std::path::Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
+        if self.path.exists() {
+            self.path.clone()
+        } else {
+            self.path.components().take_while(plain).collect()
+        }
+    }
+
     /// The files that are there now.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>, ConnectorError> {
         let mut files = if self.path.is_dir() {

@@ -81,6 +81,10 @@ impl Sink for FileSink {
         if schema.is_empty() { Err("there is no column to write".to_owned()) } else { Ok(()) }
     }
 
+    fn folder(&self) -> Option<PathBuf> {
+        Some(self.folder.clone())
+    }
+
     fn writer(&self, schema: &Schema, ctx: &OperatorContext) -> Result<Box<dyn SinkWriter>, ConnectorError> {
         self.prepare(ctx.attempt.0 > 0)?;
         Ok(Box::new(FileWriter {

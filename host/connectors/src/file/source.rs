@@ -64,6 +64,10 @@ impl Source for FileSource {
         vec![("out".to_owned(), self.layout.schema.clone())]
     }
 
+    fn reads(&self) -> Option<PathBuf> {
+        Some(self.listing.fixed_part())
+    }
+
     fn boundedness(&self) -> Boundedness {
         if self.watch.is_some() { Boundedness::Unbounded } else { Boundedness::Bounded }
     }

@@ -155,7 +155,12 @@ impl SubtaskBuilder {
             let senders =
                 all.filter(|(_, c)| c.edge == index).map(|(_, c)| open(c)).collect::<Result<Vec<_>, _>>()?;
             let timeout = self.plan.logical.job.buffer_timeout;
-            partitions.push(ResultPartition::new(self.partitioner(edge), senders, timeout));
+            partitions.push(ResultPartition::new(
+                self.partitioner(edge),
+                senders,
+                timeout,
+                self.subtask.index.0,
+            ));
             edges.push(index.0);
         }
         Ok((partitions, edges))
