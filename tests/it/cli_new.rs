@@ -213,7 +213,7 @@ pub struct Minute {
     sum: ValueState<i64>,
 }
 
-#[millstream::process]
+#[millstream::process(timers("processing"))]
 impl Minute {
     fn process(&mut self, _name: &str, number: Number, ctx: &mut ProcessContext) {
         if self.sum.get().is_none() {

@@ -32,7 +32,7 @@ fn run(out: &Path, function: &str, operator: &str) -> Output {
         [operator.victim]
         function = "{function}"
         input = "numbers"
-        limits = {{ memory = "64MiB", call-timeout = "500ms", output = "16MiB" }}
+        limits = {{ memory = "200MiB", call-timeout = "500ms", output = "16MiB" }}
         {operator}
 
         {sink}
