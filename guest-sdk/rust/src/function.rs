@@ -269,7 +269,9 @@ pub trait Module {
         };
         match spec.kind.name() == kind {
             true => (entry.open)(),
-            false => Err(format!("`{name}` is of kind {}: expected a function of kind {kind}", spec.kind.name())),
+            false => {
+                Err(format!("`{name}` is of kind {}: expected a function of kind {kind}", spec.kind.name()))
+            }
         }
     }
 }

@@ -56,9 +56,11 @@ pub(crate) struct AggregateExports {
 }
 
 pub(crate) struct WindowExports {
-    pub(crate) apply:
-        Export<(Param, Times, Positions, Param, Positions, &'static [Window]), Fallible<Outcome>>,
+    pub(crate) apply: Export<WindowParams, Fallible<Outcome>>,
 }
+
+/// Rows, times, offsets, keys, the key of each window, windows.
+type WindowParams = (Param, Times, Positions, Param, Positions, &'static [Window]);
 
 pub(crate) struct LifecycleExports {
     pub(crate) before_barrier: Export<(), Fallible<Outcome>>,
@@ -156,7 +158,7 @@ impl<'a> Loader<'a> {
         let index = self.instance.get_export_index(&mut *self.store, Some(&self.index), name);
         let index =
             index.ok_or_else(|| wasmtime::Error::msg(format!("{} has no `{name}`", self.interface)))?;
-        let typed = self.instance.get_typed_func(&mut *self.store, &index);
+        let typed = self.instance.get_typed_func(&mut *self.store, index);
         typed.map_err(|e| {
             wasmtime::Error::msg(format!(
                 "`{name}` of {} has other types than this host's: {e:#}",

@@ -37,7 +37,7 @@ impl std::fmt::Display for Bytes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const UNITS: [(usize, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
         match UNITS.iter().find(|(size, _)| self.0 >= *size) {
-            Some((size, unit)) if self.0 % size == 0 => write!(f, "{} {unit}", self.0 / size),
+            Some((size, unit)) if self.0.is_multiple_of(*size) => write!(f, "{} {unit}", self.0 / size),
             Some((size, unit)) => write!(f, "{:.1} {unit}", self.0 as f64 / *size as f64),
             None => write!(f, "{} bytes", self.0),
         }

@@ -1,6 +1,7 @@
 //! The workloads on Apache Flink: the jobs of `tests/bench/flink`.
 
 use std::{
+    env,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -22,7 +23,8 @@ pub(crate) struct Flink {
 impl Flink {
     /// Finds the jobs, and builds them if that has not been done.
     pub(crate) fn find(seconds: f64) -> Result<Self> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("flink");
+        let package = env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask bench`")?;
+        let folder = Path::new(&package).join("flink");
         let built = Command::new(folder.join("build.sh")).stdout(Stdio::null()).status();
         let built = built.context("cannot run tests/bench/flink/build.sh")?;
         ensure!(built.success(), "tests/bench/flink/build.sh failed: {built}");

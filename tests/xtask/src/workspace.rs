@@ -24,8 +24,10 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// The workspace that this program was built from.
     pub(crate) fn find() -> Result<Self> {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let root = here.ancestors().nth(2).context("tests/xtask is not in a workspace")?;
+        // Cargo says at run time where the package is: two clones may share the target folder, and so this program.
+        let here =
+            env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask`, within the repository")?;
+        let root = Path::new(&here).ancestors().nth(2).context("tests/xtask is not in a workspace")?;
         let target = match env::var_os("CARGO_TARGET_DIR").filter(|value| !value.is_empty()) {
             Some(folder) => root.join(folder),
             None => env::home_dir().context("there is no home folder")?.join(".cache").join("millstream"),

@@ -78,9 +78,9 @@ fn number(text: u64) -> u32 {
 fn digits(number: u32) -> u64 {
     let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
     // Multiplications for divisions: n * 10,486 >> 20 is n / 100 below 10,000, n * 103 >> 10 is n / 10 below 100.
-    let hundreds = (fours * 10_486 >> 20) & 0x0000_007f_0000_007f;
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let pairs = hundreds | (fours - hundreds * 100) << 16;
-    let tens = (pairs * 103 >> 10) & 0x000f_000f_000f_000f;
+    let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
     (tens | (pairs - tens * 10) << 8) | 0x3030_3030_3030_3030
 }
 
