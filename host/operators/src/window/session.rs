@@ -230,7 +230,8 @@ impl SessionWindows {
     /// Takes sessions that are over, as many as a call may still get; says whether there were any.
     fn take_due(&mut self, now: i64, fired: &mut Fired) -> Result<bool, OperatorError> {
         let limit = self.spec.fired_rows.saturating_sub(fired.size()).max(1);
-        // Under a count trigger sessions end without firing.
+        // Under a count trigger sessions end without firing, and keep what they have for late rows to add to.
+        let purge = self.spec.purging && self.count.is_none();
         let mut ignored = Fired::default();
         let fired = if self.count.is_some() { &mut ignored } else { fired };
         if let Some(count) = &mut self.count {
@@ -238,7 +239,7 @@ impl SessionWindows {
         }
         match &mut self.store {
             Store::Accumulators(state) => {
-                let slice = state.take_due(now, limit, self.spec.purging)?;
+                let slice = state.take_due(now, limit, purge)?;
                 let found = !slice.windows.is_empty();
                 if found {
                     fired.push_keys(slice.windows, &slice.keys);
@@ -247,7 +248,7 @@ impl SessionWindows {
                 Ok(found)
             }
             Store::Contents(state) => {
-                let slice = state.take_due(now, limit, self.spec.purging)?;
+                let slice = state.take_due(now, limit, purge)?;
                 let found = !slice.windows.is_empty();
                 if found {
                     fired.push_rows(slice.windows, &slice.keys, &slice.values.offsets, slice.values.items);

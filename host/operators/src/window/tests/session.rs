@@ -318,6 +318,38 @@ fn a_count_trigger_counts_joined_sessions_together() {
 }
 
 #[test]
+fn the_end_of_a_session_purges_nothing_that_has_not_fired() {
+    let script = ["@1 a 1; @2 a 2", "watermark 15", "@3 a 4", "end"];
+    let setup = Setup { trigger: Trigger::Count(3), purging: true, lateness: 20, ..Setup::session(10) };
+    check(
+        setup.clone(),
+        &script,
+        expect![[r#"
+        @1 a 1; @2 a 2
+        watermark 15
+            watermark 15
+        @3 a 4
+            0: @12 a 1 13 3 7
+        end
+            watermark end
+    "#]],
+    );
+    check(
+        setup.contents(),
+        &script,
+        expect![[r#"
+        @1 a 1; @2 a 2
+        watermark 15
+            watermark 15
+        @3 a 4
+            0: @12 a 1 13 1@1,2@2,4@3
+        end
+            watermark end
+    "#]],
+    );
+}
+
+#[test]
 fn processing_time_sessions_go_by_the_clock() {
     let setup = Setup { clock: Clock::Processing, ..Setup::session(10) };
     check(
