@@ -8,3 +8,4 @@ mod bad_input;
 mod cli_new;
 mod examples;
 mod faults;
+mod languages;
