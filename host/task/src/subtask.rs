@@ -48,6 +48,7 @@ impl Subtask {
     /// Runs it to its end, or until `cancel` becomes true or its sender goes.
     pub async fn run(self, mut cancel: watch::Receiver<bool>) -> SubtaskEnd {
         let subtask = self.chain.name();
+        let asked = cancel.clone();
         let cancelled = async move { drop(cancel.wait_for(|c| *c).await) };
         let work = AssertUnwindSafe(self.work()).catch_unwind();
         tokio::select! {
@@ -55,6 +56,8 @@ impl Subtask {
             () = cancelled => SubtaskEnd::Cancelled,
             end = work => match end {
                 Ok(Ok(())) => SubtaskEnd::Finished,
+                // Cut off by a neighbour that noticed the same cancellation first.
+                Ok(Err(error)) if error.is_consequence() && *asked.borrow() => SubtaskEnd::Cancelled,
                 Ok(Err(error)) => SubtaskEnd::Failed(error),
                 Err(panic) => SubtaskEnd::Failed(TaskError::Panicked { subtask, message: panic_text(&*panic) }),
             },
