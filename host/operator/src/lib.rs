@@ -25,6 +25,6 @@ pub use metrics::{MetricValue, OperatorMetrics};
 pub use operator::{Operator, Progress};
 pub use sink::{Sink, SinkWriter};
 pub use source::{
-    Assignment, BadRow, Boundedness, Read, Source, SourceOperator, SourceProgress, Split, SplitEnumerator,
-    SplitReader,
+    Assignment, BadRow, Boundedness, Read, Source, SourceOperator, SourceProgress, SourceSnapshot, Split,
+    SplitEnumerator, SplitReader,
 };

@@ -91,7 +91,12 @@ pub struct BoundedOutOfOrderness {
 impl BoundedOutOfOrderness {
     /// No time seen yet; rows may come `bound` milliseconds behind the latest.
     pub fn new(bound: i64) -> Self {
-        Self { bound, watermark: MIN_WATERMARK }
+        Self::reached(bound, MIN_WATERMARK)
+    }
+
+    /// The watermark had got as far as this before.
+    pub fn reached(bound: i64, watermark: i64) -> Self {
+        Self { bound, watermark }
     }
 
     /// The watermark after these times, all of them in range; it never falls.

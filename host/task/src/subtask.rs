@@ -157,9 +157,10 @@ async fn next_split(
     match assigned.map_err(|e| chain.head_failed(e.into()))? {
         Assignment::Later(time) => Ok(NextSplit::Later(time)),
         Assignment::Finished => Ok(NextSplit::Finished),
-        Assignment::Split(split) => {
-            tracing::debug!(subtask = %chain.name(), split = %split.id, "reading a split");
-            operator.start(split).map_err(|e| chain.head_failed(e))?;
+        Assignment::Splits(splits) => {
+            let ids: Vec<_> = splits.iter().map(|split| &*split.id).collect();
+            tracing::debug!(subtask = %chain.name(), splits = ids.join(", "), "reading");
+            operator.start(splits).map_err(|e| chain.head_failed(e))?;
             Ok(NextSplit::Started)
         }
     }

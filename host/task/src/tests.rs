@@ -14,7 +14,8 @@ use millstream_operator::{
     SourceOperator, SourceProgress, Split, SplitEnumerator, SystemClock,
 };
 use millstream_types::{
-    Attempt, Batch, DataType, Field, JobName, MAX_WATERMARK, MaxParallelism, OperatorId, Schema, SubtaskIndex,
+    Attempt, Batch, DataType, Field, JobName, MAX_WATERMARK, MIN_WATERMARK, MaxParallelism, OperatorId,
+    Schema, SubtaskIndex,
 };
 use tokio::sync::watch;
 
@@ -53,8 +54,8 @@ struct Numbers {
 
 #[async_trait(?Send)]
 impl SourceOperator for Numbers {
-    fn start(&mut self, split: Split) -> Result<(), OperatorError> {
-        self.end = split.payload.len() as i64;
+    fn start(&mut self, splits: Vec<Split>) -> Result<(), OperatorError> {
+        self.end = splits[0].payload.len() as i64;
         Ok(())
     }
 
@@ -67,6 +68,10 @@ impl SourceOperator for Numbers {
         Ok(SourceProgress::Read)
     }
 
+    fn snapshot(&self) -> Result<Vec<Split>, OperatorError> {
+        Ok(Vec::new())
+    }
+
     fn status(&mut self, _idle: bool, _out: &mut Collector) {}
 }
 
@@ -74,8 +79,13 @@ struct OneSplit(Option<usize>);
 
 impl SplitEnumerator for OneSplit {
     fn next_split(&mut self, _subtask: u32) -> Result<Assignment, ConnectorError> {
-        let split = |length| Assignment::Split(Split { id: "numbers".into(), payload: vec![0; length] });
-        Ok(self.0.take().map_or(Assignment::Finished, split))
+        let split =
+            |length| Split { id: "numbers".into(), payload: vec![0; length], watermark: MIN_WATERMARK };
+        Ok(self.0.take().map_or(Assignment::Finished, |length| Assignment::Splits(vec![split(length)])))
+    }
+
+    fn snapshot(&self) -> Result<Vec<u8>, ConnectorError> {
+        Ok(Vec::new())
     }
 }
 

@@ -20,12 +20,16 @@ pub(crate) struct RecordInput {
     source: Box<dyn Read>,
     scanner: RecordScanner,
     buffer: Vec<u8>,
-    /// Where the buffer's first byte stands in the (decompressed) file, counted from where reading began.
+    /// Where the buffer's first byte stands in the (decompressed) file.
     offset: u64,
+    /// Where the split ends, for a file of known length.
+    end: Option<u64>,
     /// First byte of the buffer that has not been handed out.
     start: usize,
     /// Line of that byte in its file.
     line: u64,
+    /// Bytes at the end of the buffer that are not in the file: a line break that its last line lacks.
+    added: usize,
     /// Nothing more can be read, perhaps for this reason.
     ended: bool,
     failure: Option<std::io::Error>,
@@ -69,9 +73,11 @@ impl RecordInput {
             source,
             scanner: layout.scanner(),
             buffer: Vec::new(),
-            offset: 0,
+            offset: split.start,
+            end: (split.end != u64::MAX).then_some(split.end),
             start: 0,
             line: split.line,
+            added: 0,
             ended: false,
             failure: None,
             records: Vec::new(),
@@ -143,9 +149,10 @@ impl RecordInput {
         found.map(next_line).collect()
     }
 
-    /// How far it has got: bytes and line breaks before what comes next.
+    /// Where what comes next begins in the (decompressed) file, and on which line.
     pub(crate) fn position(&self) -> (u64, u64) {
-        (self.offset + self.start as u64, self.line)
+        let added = if self.start == self.buffer.len() { self.added } else { 0 };
+        (self.offset + (self.start - added) as u64, self.line)
     }
 
     /// Lets go of the records that [`RecordInput::next`] found.
@@ -188,6 +195,7 @@ impl RecordInput {
             );
         }
         self.buffer.push(b'\n');
+        self.added = 1;
         self.push(rest.start..rest.end + 1);
         if self.records.is_empty() {
             self.start = self.buffer.len();
@@ -233,10 +241,21 @@ impl RecordInput {
         }
         let wanted = length.clamp(CHUNK, Limits::RECORD_BYTES + CHUNK - length);
         match self.source.by_ref().take(wanted as u64).read_to_end(&mut self.buffer) {
-            Ok(read) => self.ended = read < wanted,
+            Ok(read) if read < wanted => (self.failure, self.ended) = (self.too_short(), true),
+            Ok(_) => {}
             // What was read before is still good.
             Err(error) => (self.failure, self.ended) = (Some(error), true),
         }
+    }
+
+    /// Says so if the file has ended before the split.
+    fn too_short(&self) -> Option<std::io::Error> {
+        let found = self.offset + self.buffer.len() as u64;
+        let end = self.end.filter(|end| found < *end)?;
+        let message = format!(
+            "the file has {found} bytes and had {end} when it was found: it has been replaced or cut off"
+        );
+        Some(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, message))
     }
 
     fn failed(&self, error: std::io::Error) -> ConnectorError {
@@ -247,7 +266,10 @@ impl RecordInput {
             ErrorKind::UnexpectedEof | ErrorKind::InvalidInput | ErrorKind::InvalidData
         ) || self.compression == Compression::Zstd;
         if self.compression == Compression::None || !damaged {
-            return ConnectorError::external(format!("{name}: cannot read on behind line {line}"), error);
+            return ConnectorError::external(
+                format!("{name}: cannot read on behind line {}: {error}", line.saturating_sub(1)),
+                error,
+            );
         }
         let problem = if error.kind() == ErrorKind::UnexpectedEof { "ends too early" } else { "is damaged" };
         let message = format!(

@@ -14,7 +14,10 @@ use crate::options::OptionsError;
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
     path: PathBuf,
-    pattern: String,
+    /// The folder in which a pattern begins.
+    start: PathBuf,
+    /// What a pattern has between slashes.
+    parts: Vec<String>,
 }
 
 impl Listing {
@@ -26,15 +29,11 @@ impl Listing {
                 "`path` is empty: expected a file, a folder or a pattern such as `logs/*.csv`",
             ));
         }
-        let base_text = base.to_string_lossy();
-        let pattern = if Path::new(path).is_absolute() || base_text.is_empty() {
-            path.to_owned()
-        } else {
-            format!("{}/{path}", Pattern::escape(&base_text))
-        };
-        Pattern::new(&pattern)
+        Pattern::new(path)
             .map_err(|e| OptionsError::at("path", format!("`{path}` is no pattern for files: {e}")))?;
-        Ok(Self { path: base.join(path), pattern })
+        let start = if Path::new(path).is_absolute() { Path::new("/") } else { base };
+        let parts = path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        Ok(Self { path: base.join(path), start: start.to_owned(), parts })
     }
 
     /// The path with the job file's folder before it, for messages.
@@ -62,40 +61,70 @@ impl Listing {
         } else {
             self.matches()?
         };
+        if let Some(file) = files.iter().find(|file| file.to_str().is_none()) {
+            let name = file.display();
+            return Err(ConnectorError::user(format!(
+                "{name}: the name of the file is not UTF-8: rename it"
+            )));
+        }
         files.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
         Ok(files)
     }
 
     fn folder(&self) -> Result<Vec<PathBuf>, ConnectorError> {
-        let failed = |e: std::io::Error| {
-            ConnectorError::external(format!("{}: cannot list the folder: {e}", self.path.display()), e)
-        };
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(&self.path).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if is_data(&path) {
-                files.push(path);
-            }
-        }
-        Ok(files)
+        let files = list(&self.path)?.into_iter().map(|entry| entry.path());
+        Ok(files.filter(|path| is_data(path)).collect())
     }
 
     fn matches(&self) -> Result<Vec<PathBuf>, ConnectorError> {
-        let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::default() };
-        let found = glob::glob_with(&self.pattern, options).map_err(|e| {
-            ConnectorError::user(format!("{}: is no pattern for files: {e}", self.path.display()))
-        })?;
         let mut files = Vec::new();
-        for path in found {
-            let path = path.map_err(|e| {
-                ConnectorError::external(format!("{}: cannot be listed", e.path().display()), e)
-            })?;
-            if is_data(&path) {
-                files.push(path);
-            }
-        }
+        find(&self.start, &self.parts, &mut files)?;
+        files.retain(|path| is_data(path));
         Ok(files)
     }
+}
+
+/// Finds what the parts of a pattern match from a folder on. A name that is not text is matched as far as it is.
+fn find(folder: &Path, parts: &[String], files: &mut Vec<PathBuf>) -> Result<(), ConnectorError> {
+    let Some((part, rest)) = parts.split_first() else {
+        files.push(folder.to_owned());
+        return Ok(());
+    };
+    if !part.contains(['*', '?', '[']) {
+        return find(&folder.join(part), rest, files);
+    }
+    if !folder.is_dir() && !folder.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let pattern = Pattern::new(part).map_err(|e| {
+        ConnectorError::user(format!("{}: is no pattern for files: {e}", folder.join(part).display()))
+    })?;
+    let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::default() };
+    if part == "**" {
+        find(folder, rest, files)?;
+    }
+    for entry in list(folder)? {
+        let name = entry.file_name();
+        if !pattern.matches_with(&name.to_string_lossy(), options) {
+            continue;
+        }
+        let path = folder.join(name);
+        match part.as_str() {
+            // Links are not followed down, as they may lead back up.
+            "**" if entry.file_type().is_ok_and(|kind| kind.is_dir()) => find(&path, parts, files)?,
+            "**" => {}
+            _ => find(&path, rest, files)?,
+        }
+    }
+    Ok(())
+}
+
+/// What is in a folder; the current one if it has no name.
+fn list(folder: &Path) -> Result<Vec<std::fs::DirEntry>, ConnectorError> {
+    let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = std::fs::read_dir(named).and_then(Iterator::collect);
+    entries
+        .map_err(|e| ConnectorError::external(format!("{}: cannot list the folder: {e}", named.display()), e))
 }
 
 /// Files whose names begin with a dot or an underscore are unfinished or about other files.
@@ -105,7 +134,7 @@ fn is_data(path: &Path) -> bool {
 }
 
 /// Text in order, runs of digits by their number.
-fn natural_order(a: &str, b: &str) -> Ordering {
+pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
     let (mut a_rest, mut b_rest) = (a.as_bytes(), b.as_bytes());
     loop {
         let (Some(x), Some(y)) = (a_rest.first(), b_rest.first()) else {
@@ -162,6 +191,24 @@ mod tests {
         assert_eq!(names("b[1].csv"), ["b[1].csv"]);
         assert_eq!(names("."), ["a2.csv", "a10.csv", "b[1].csv", "c.txt"]);
         assert_eq!(names("nothing*"), Vec::<String>::new());
+        std::fs::create_dir_all(folder.path().join("d/e/.f")).expect("created");
+        for name in ["d/x.csv", "d/e/y.csv", "d/e/.f/z.csv"] {
+            std::fs::write(folder.path().join(name), "").expect("written");
+        }
+        assert_eq!(names("**/*.csv"), ["a2.csv", "a10.csv", "b[1].csv", "y.csv", "x.csv"]);
+        assert_eq!(names("d/?.csv"), ["x.csv"]);
+        assert_eq!(names("./[a-d]/*/*.csv"), ["y.csv"]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn names_have_to_be_text() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = std::ffi::OsStr::from_bytes(b"a\xff.csv");
+        std::fs::write(folder.path().join(name), "").expect("written");
+        let error = Listing::new(folder.path(), "*.csv").expect("a path").files().expect_err("not text");
+        assert!(error.to_string().contains("is not UTF-8"), "{error}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod compression;
 mod csv;
+mod enumerator;
 mod input;
 mod json;
 mod json_text;
@@ -10,6 +11,7 @@ mod listing;
 mod options;
 mod parquet;
 mod part;
+mod reader;
 mod record;
 mod rows;
 mod sink;

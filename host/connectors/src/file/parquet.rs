@@ -7,9 +7,12 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType as ArrowType, Schema as ArrowSchema};
 use millstream_operator::{BadRow, ConnectorError};
 use millstream_types::{DataType, Field, Limits, Schema};
-use parquet::arrow::{
-    ProjectionMask,
-    arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+use parquet::{
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+    },
+    file::metadata::ParquetMetaData,
 };
 
 use super::{
@@ -29,7 +32,7 @@ pub(crate) fn row_groups(path: &Path, schema: &Schema) -> Result<Vec<FileSplit>,
     let groups = file.metadata().row_groups().iter().enumerate();
     let split = |(group, metadata): (usize, &parquet::file::metadata::RowGroupMetaData)| {
         let start = group as u64;
-        let split = FileSplit { path: path.to_owned(), start, end: start + 1, line: row };
+        let split = FileSplit { path: path.to_owned(), start, end: start + 1, line: row, skip: 0 };
         row += u64::try_from(metadata.num_rows()).unwrap_or_default();
         split
     };
@@ -63,18 +66,40 @@ pub(crate) struct ParquetReader {
     row: u64,
 }
 
+/// Refuses a split of a file that has been replaced since by one with fewer row groups or rows.
+fn check_split(split: &FileSplit, file: &ParquetMetaData) -> Result<(), ConnectorError> {
+    let rows =
+        |group: usize| file.row_groups().get(group).map(|g| u64::try_from(g.num_rows()).unwrap_or_default());
+    let found = usize::try_from(split.start).ok().and_then(rows);
+    if found.is_some_and(|rows| rows >= split.skip) && split.end <= file.num_row_groups() as u64 {
+        return Ok(());
+    }
+    let (path, start, groups) = (split.path.display(), split.start, file.num_row_groups());
+    Err(ConnectorError::user(format!(
+        "{path}: found {groups} row groups, expected row {} in row group {start}: the file has been replaced since it was found",
+        split.skip
+    )))
+}
+
 impl ParquetReader {
     pub(crate) fn open(split: &FileSplit, schema: &Schema) -> Result<Self, ConnectorError> {
         let builder = open(&split.path)?;
         check_columns(&split.path, builder.schema(), schema)?;
+        check_split(split, builder.metadata())?;
         let roots = schema.fields().iter().filter_map(|f| builder.schema().index_of(&f.name).ok());
         let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
         let groups = (split.start..split.end).filter_map(|group| usize::try_from(group).ok()).collect();
-        let reader =
-            builder.with_projection(mask).with_row_groups(groups).with_batch_size(Limits::BATCH_ROWS).build();
+        let builder =
+            builder.with_projection(mask).with_row_groups(groups).with_batch_size(Limits::BATCH_ROWS);
+        let reader = builder.with_offset(usize::try_from(split.skip).unwrap_or(usize::MAX)).build();
         let reader = reader.map_err(|e| not_readable(&split.path.display().to_string(), e))?;
         let file = Arc::from(split.path.display().to_string());
-        Ok(Self { file, schema: schema.clone(), reader, row: split.line })
+        Ok(Self { file, schema: schema.clone(), reader, row: split.line + split.skip })
+    }
+
+    /// The number of the next row in its file.
+    pub(crate) fn row(&self) -> u64 {
+        self.row
     }
 
     /// The next rows; none at the end of the row group.

@@ -36,6 +36,11 @@ impl TextReader {
         self.decoder
     }
 
+    /// Where the next record begins in the (decompressed) file, and on which line.
+    pub(crate) fn position(&self) -> (u64, u64) {
+        self.input.position()
+    }
+
     /// The next rows; none at the end of the split.
     pub(crate) fn next(&mut self) -> Result<Option<Rows>, ConnectorError> {
         match self.input.next(Limits::BATCH_ROWS)? {

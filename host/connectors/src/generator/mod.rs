@@ -11,6 +11,7 @@ mod pace;
 mod payload;
 mod pooled;
 mod source;
+mod split;
 mod triples;
 
 pub(crate) use source::GeneratorSource;

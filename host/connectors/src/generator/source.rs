@@ -1,20 +1,20 @@
 //! The `generator` source.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use millstream_operator::{
-    Assignment, Boundedness, ConnectorError, OperatorContext, Read, Source, Split, SplitEnumerator,
+    Boundedness, ConnectorError, OperatorContext, Read, Source, SourceSnapshot, Split, SplitEnumerator,
     SplitReader,
 };
-use millstream_types::{Batch, Limits, Schema};
-use serde::{Deserialize, Serialize};
+use millstream_types::{Limits, Schema};
 use serde_json::Value;
 
 use super::{
     Generate, Kind, Numbers,
     options::GeneratorOptions,
     pace::{Due, Pace},
+    split::{GeneratorEnumerator, GeneratorSplit},
 };
 use crate::options::OptionsError;
 
@@ -54,7 +54,15 @@ impl Source for GeneratorSource {
     }
 
     fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>, ConnectorError> {
-        Ok(Box::new(GeneratorEnumerator { records: self.records, waiting: vec![true; parallelism as usize] }))
+        Ok(Box::new(GeneratorEnumerator::new(self.records, parallelism)))
+    }
+
+    fn restore(
+        &self,
+        parallelism: u32,
+        snapshot: &SourceSnapshot,
+    ) -> Result<Box<dyn SplitEnumerator>, ConnectorError> {
+        Ok(Box::new(GeneratorEnumerator::restore(parallelism, snapshot)?))
     }
 
     fn reader(&self, ctx: &OperatorContext) -> Result<Box<dyn SplitReader>, ConnectorError> {
@@ -63,39 +71,8 @@ impl Source for GeneratorSource {
             seconds: self.seconds,
             rate: self.rate.map(|rate| rate / f64::from(ctx.parallelism)),
             split: None,
-            pending: VecDeque::new(),
-            started: None,
-            pace: None,
+            clock: None,
         }))
-    }
-}
-
-/// What a subtask makes: `next`, `next + stride` and so on below `end`.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct GeneratorSplit {
-    next: u64,
-    stride: u64,
-    end: u64,
-}
-
-/// Gives each subtask its one split.
-struct GeneratorEnumerator {
-    records: Option<u64>,
-    /// By subtask.
-    waiting: Vec<bool>,
-}
-
-impl SplitEnumerator for GeneratorEnumerator {
-    fn next_split(&mut self, subtask: u32) -> Result<Assignment, ConnectorError> {
-        let stride = self.waiting.len() as u64;
-        let waiting = self.waiting.get_mut(subtask as usize).is_some_and(std::mem::take);
-        if !waiting {
-            return Ok(Assignment::Finished);
-        }
-        let split =
-            GeneratorSplit { next: subtask.into(), stride, end: self.records.unwrap_or(i64::MAX as u64) };
-        let payload = serde_json::to_vec(&split).expect("numbers always encode");
-        Ok(Assignment::Split(Split { id: Arc::from(format!("{subtask} of {stride}")), payload }))
     }
 }
 
@@ -105,10 +82,13 @@ struct GeneratorReader {
     seconds: Option<f64>,
     rate: Option<f64>,
     split: Option<GeneratorSplit>,
-    /// Batches of records that have been made, in order of the ports.
-    pending: VecDeque<(usize, Batch)>,
-    /// When the first record was asked for, nanoseconds on the common clock.
-    started: Option<u64>,
+    clock: Option<ReaderClock>,
+}
+
+/// What a reader knows of wall time, from its first record on.
+struct ReaderClock {
+    /// Nanoseconds on the common clock.
+    started: u64,
     pace: Option<Pace>,
 }
 
@@ -125,16 +105,18 @@ impl GeneratorReader {
             return Turn::Finished;
         };
         let now = Pace::now();
-        let started = *self.started.get_or_insert(now);
-        let over = self.seconds.is_some_and(|seconds| (now - started) as f64 > seconds * 1e9);
-        if over || split.next >= split.end {
+        let clock = self.clock.get_or_insert_with(|| ReaderClock {
+            started: now,
+            pace: self.rate.map(|rate| Pace::new(rate, now)),
+        });
+        let elapsed = split.elapsed.saturating_add(now - clock.started);
+        let over = self.seconds.is_some_and(|seconds| elapsed as f64 > seconds * 1e9);
+        if over || split.is_empty() {
             return Turn::Finished;
         }
-        let left = (split.end - split.next).div_ceil(split.stride);
-        let mut count = left.min(Limits::BATCH_ROWS as u64);
-        let pace = self.rate.map(|rate| self.pace.get_or_insert_with(|| Pace::new(rate, started)));
+        let mut count = split.left().min(Limits::BATCH_ROWS as u64);
         let mut due = None;
-        if let Some(pace) = pace {
+        if let Some(pace) = &mut clock.pace {
             count = match pace.due(now) {
                 Due::Now(records) => count.min(records),
                 Due::Later(time) => return Turn::Wait(time),
@@ -142,36 +124,37 @@ impl GeneratorReader {
             due = Some(pace.clone());
             pace.made(count);
         }
-        let numbers = Numbers { first: split.next, stride: split.stride, count: count as usize, pace: due };
-        split.next += count * split.stride;
-        Turn::Records(numbers)
+        let first = split.take(count);
+        Turn::Records(Numbers { first, stride: split.stride, count: count as usize, pace: due })
     }
 }
 
 #[async_trait(?Send)]
 impl SplitReader for GeneratorReader {
     fn start(&mut self, split: Split) -> Result<(), ConnectorError> {
-        let split = serde_json::from_slice(&split.payload).map_err(|e| {
-            ConnectorError::external(format!("split `{}` was not made by a generator", split.id), e)
-        })?;
-        self.split = Some(split);
+        self.split = Some(GeneratorSplit::decode(&split)?);
         Ok(())
     }
 
     /// Cancel-safe: it never waits.
     async fn read(&mut self) -> Result<Read, ConnectorError> {
-        loop {
-            if let Some((port, batch)) = self.pending.pop_front() {
-                return Ok(Read::Rows { port, batch, bad: Vec::new() });
+        Ok(match self.turn() {
+            Turn::Records(numbers) => {
+                Read::Rows { batches: self.generator.generate(&numbers), bad: Vec::new() }
             }
-            match self.turn() {
-                Turn::Records(numbers) => self.pending.extend(self.generator.generate(&numbers)),
-                Turn::Wait(time) => return Ok(Read::Wait(time)),
-                Turn::Finished => {
-                    self.split = None;
-                    return Ok(Read::SplitFinished);
-                }
+            Turn::Wait(time) => Read::Wait(time),
+            Turn::Finished => {
+                self.split = None;
+                Read::SplitFinished
             }
+        })
+    }
+
+    fn snapshot(&self) -> Result<Option<Split>, ConnectorError> {
+        let Some(mut split) = self.split else { return Ok(None) };
+        if let Some(clock) = &self.clock {
+            split.elapsed = split.elapsed.saturating_add(Pace::now() - clock.started);
         }
+        Ok(Some(split.encode()))
     }
 }

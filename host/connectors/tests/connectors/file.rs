@@ -265,7 +265,9 @@ fn new_files_are_found_while_watching() {
     assert!(matches!(enumerator.next_split(0), Ok(Assignment::Later(_))));
     fs::write(folder.path().join("1.jsonl"), "{\"a\":1}\n").expect("written");
     std::thread::sleep(std::time::Duration::from_millis(25));
-    assert!(matches!(enumerator.next_split(0), Ok(Assignment::Split(split)) if split.id.contains("1.jsonl")));
+    assert!(
+        matches!(enumerator.next_split(0), Ok(Assignment::Splits(splits)) if splits[0].id.contains("1.jsonl"))
+    );
     assert!(matches!(enumerator.next_split(0), Ok(Assignment::Later(_))));
 }
 

@@ -258,13 +258,13 @@ fn the_latency_sink_measures_stamped_records() {
     let mut writer = sink.writer(&schema, &context(0, 1)).expect("a writer");
     let mut enumerator = source.enumerator(1).expect("splits");
     let mut reader = source.reader(&context(0, 1)).expect("a reader");
-    let Ok(Assignment::Split(split)) = enumerator.next_split(0) else {
+    let Ok(Assignment::Splits(mut splits)) = enumerator.next_split(0) else {
         panic!("a split for the only subtask")
     };
-    reader.start(split).expect("its own split");
+    reader.start(splits.remove(0)).expect("its own split");
     loop {
         match block_on(reader.read()).expect("generated") {
-            Read::Rows { batch, .. } => block_on(writer.write(batch)).expect("measured"),
+            Read::Rows { mut batches, .. } => block_on(writer.write(batches.remove(0).1)).expect("measured"),
             Read::Wait(time) => std::thread::sleep(time),
             Read::SplitFinished => break,
         }

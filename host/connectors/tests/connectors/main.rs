@@ -4,4 +4,5 @@ mod bad_files;
 mod bad_input;
 mod file;
 mod generator;
+mod snapshots;
 mod support;

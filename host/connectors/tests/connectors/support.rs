@@ -6,7 +6,8 @@ use arrow_array::RecordBatch;
 use expect_test::Expect;
 use millstream_connectors::Connectors;
 use millstream_operator::{
-    Assignment, BadRow, ConnectorError, OperatorContext, OperatorMetrics, Read, Sink, Source, SystemClock,
+    Assignment, BadRow, ConnectorError, OperatorContext, OperatorMetrics, Read, Sink, Source, SplitReader,
+    SystemClock,
 };
 use millstream_types::{Attempt, Batch, Field, JobName, MaxParallelism, OperatorId, Schema, SubtaskIndex};
 use serde_json::Value;
@@ -20,6 +21,19 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Reads once; false at the end of a split.
+    pub(crate) fn read_on(&mut self, reader: &mut dyn SplitReader) -> Result<bool, ConnectorError> {
+        match block_on(reader.read())? {
+            Read::Rows { batches, bad } => {
+                self.batches.extend(batches.into_iter().map(|(_, batch)| batch));
+                self.bad.extend(bad);
+            }
+            Read::Wait(time) => std::thread::sleep(time),
+            Read::SplitFinished => return Ok(false),
+        }
+        Ok(true)
+    }
+
     pub(crate) fn rows(&self) -> Vec<String> {
         self.batches.iter().flat_map(|batch| json_lines(batch.records())).collect()
     }
@@ -83,18 +97,11 @@ pub(crate) fn read_subtask(
     let mut found = Found::default();
     let mut enumerator = source.enumerator(parallelism)?;
     let mut reader = source.reader(&context(subtask, parallelism))?;
-    while let Assignment::Split(split) = enumerator.next_split(subtask)? {
-        found.splits.push(split.id.to_string());
-        reader.start(split)?;
-        loop {
-            match block_on(reader.read())? {
-                Read::Rows { batch, bad, .. } => {
-                    found.batches.push(batch);
-                    found.bad.extend(bad);
-                }
-                Read::Wait(time) => std::thread::sleep(time),
-                Read::SplitFinished => break,
-            }
+    while let Assignment::Splits(splits) = enumerator.next_split(subtask)? {
+        for split in splits {
+            found.splits.push(split.id.to_string());
+            reader.start(split)?;
+            while found.read_on(&mut *reader)? {}
         }
     }
     Ok(found)
