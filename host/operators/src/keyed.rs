@@ -2,7 +2,10 @@
 
 use arrow_array::{ArrayRef, UInt32Array};
 use arrow_select::take::take;
-use millstream_types::{Batch, Columns, DataType, EncodedKeys, KeyError, KeyReader, encode_keys};
+use millstream_operator::Rejected;
+use millstream_types::{
+    Batch, Columns, DataType, EncodedKeys, KeyError, KeyReader, LongKey, encode_keys, long_keys,
+};
 
 use crate::{ProjectionSpec, ReadColumn, project::widen};
 
@@ -51,6 +54,13 @@ impl KeySpec {
 pub(crate) fn encode_batch(batch: &Batch, key: &[usize], keys: &mut EncodedKeys) -> Result<(), KeyError> {
     let columns: Vec<&ArrayRef> = key.iter().map(|&index| batch.column(index)).collect();
     encode_keys(&columns, batch.rows(), keys)
+}
+
+/// The rows whose key is too long to be kept.
+pub(crate) fn refused_keys(batch: &Batch, key: &[usize]) -> Vec<Rejected> {
+    let columns: Vec<&ArrayRef> = key.iter().map(|&index| batch.column(index)).collect();
+    let refused = |key: LongKey| Rejected { row: key.row, reason: key.to_string(), retryable: false };
+    long_keys(&columns, batch.rows()).into_iter().map(refused).collect()
 }
 
 /// The key columns that a function sees of the keys first met in `rows` of a batch.

@@ -2,7 +2,7 @@
 
 use arrow_array::UInt32Array;
 use arrow_buffer::ScalarBuffer;
-use millstream_types::{Batch, EncodedKeys, KeyError, MaxParallelism, encode_keys};
+use millstream_types::{Batch, EncodedKeys, KeyError, MaxParallelism, encode_keys, long_keys};
 
 /// How an edge deals out its rows.
 #[derive(Clone, Debug)]
@@ -44,7 +44,9 @@ impl HashSplitter {
             return Ok(vec![Some(batch.clone())]);
         }
         let key: Vec<_> = columns.iter().map(|&c| batch.column(c)).collect();
-        encode_keys(&key, batch.rows(), &mut self.keys)?;
+        if let Err(error) = encode_keys(&key, batch.rows(), &mut self.keys) {
+            return self.split_long(batch, columns, max, targets, error);
+        }
         self.count(max, targets);
         let order = self.place();
         let mut start = 0;
@@ -58,6 +60,32 @@ impl HashSplitter {
             }
         };
         Ok(self.counts.iter().map(take).collect())
+    }
+
+    /// The same for a batch in which a key is too long. Rows with such a key go to the first subtask, as any would do
+    /// that can refuse them: what becomes of refused rows is for the receiving operator to say.
+    fn split_long(
+        &mut self,
+        batch: &Batch,
+        columns: &[usize],
+        max: MaxParallelism,
+        targets: usize,
+        error: KeyError,
+    ) -> Result<Vec<Option<Batch>>, KeyError> {
+        let key: Vec<_> = columns.iter().map(|&c| batch.column(c)).collect();
+        let long: Vec<u32> = long_keys(&key, batch.rows()).into_iter().map(|key| key.row).collect();
+        if long.is_empty() {
+            return Err(error);
+        }
+        let short = (0..batch.rows() as u32).filter(|row| long.binary_search(row).is_err());
+        let short = batch.take(&UInt32Array::from_iter_values(short));
+        let mut parts = self.split(&short, columns, max, targets)?;
+        let long = batch.take(&UInt32Array::from(long));
+        parts[0] = match parts[0].take() {
+            Some(first) => Batch::concat(&[first, long]),
+            None => Some(long),
+        };
+        Ok(parts)
     }
 
     fn count(&mut self, max: MaxParallelism, targets: usize) {
@@ -125,6 +153,19 @@ mod tests {
             seen += part.rows();
         }
         assert_eq!(seen, 1000);
+    }
+
+    #[test]
+    fn rows_with_a_key_that_is_too_long_are_sent_on_too() {
+        let long = "x".repeat(millstream_types::Limits::KEY_BYTES);
+        let mut splitter = HashSplitter::default();
+        let mut rows = |keys: &[&str]| {
+            let parts = splitter.split(&batch(keys), &[0], MaxParallelism::DEFAULT, 2).expect("all go on");
+            parts.iter().map(|part| part.as_ref().map_or(0, Batch::rows)).collect::<Vec<_>>()
+        };
+        let short = rows(&["a", "b", "c", "d"]);
+        assert_eq!(rows(&["a", &long, "b", "c", &long, "d"]), [short[0] + 2, short[1]]);
+        assert_eq!(rows(&[&long]), [1, 0]);
     }
 
     #[test]

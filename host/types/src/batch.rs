@@ -52,6 +52,15 @@ impl Batch {
         Ok(Self { records, times, kinds: None })
     }
 
+    /// No rows and no columns.
+    pub fn empty() -> Self {
+        Self {
+            records: RecordBatch::new_empty(Schema::empty().arrow().clone()),
+            times: Vec::new().into(),
+            kinds: None,
+        }
+    }
+
     /// A batch whose rows have no event time yet.
     pub fn without_times(records: RecordBatch) -> Self {
         let times = ScalarBuffer::from(vec![NO_TIME; records.num_rows()]);

@@ -108,6 +108,7 @@ pub enum KeyError {
 }
 
 /// Encodes the key of each row into `keys`, which is cleared first. The columns are ones of the host's types.
+/// [`long_keys`](crate::long_keys) finds the rows for which it fails.
 pub fn encode_keys(columns: &[&ArrayRef], rows: usize, keys: &mut EncodedKeys) -> Result<(), KeyError> {
     keys.clear();
     if !encode_single_fixed(columns, keys) {
@@ -148,7 +149,7 @@ fn encode_single_fixed(columns: &[&ArrayRef], keys: &mut EncodedKeys) -> bool {
     true
 }
 
-fn encode_value(column: &ArrayRef, row: usize, out: &mut Vec<u8>) {
+pub(crate) fn encode_value(column: &ArrayRef, row: usize, out: &mut Vec<u8>) {
     if column.is_null(row) {
         return out.push(NULL);
     }

@@ -8,6 +8,7 @@ mod ids;
 mod key;
 mod key_group;
 mod limits;
+mod long_key;
 mod manifest;
 mod schema;
 mod time;
@@ -19,6 +20,7 @@ pub use ids::{Attempt, JobName, OperatorId, PortIndex, SubtaskIndex};
 pub use key::{EncodedKeys, KeyError, KeyReader, encode_keys};
 pub use key_group::{KeyGroup, KeyGroupRange, MaxParallelism, hash_key};
 pub use limits::Limits;
+pub use long_key::{LongKey, long_keys};
 pub use manifest::{
     Accumulator, Carry, Clock, Column, Distribution, Function, FunctionKind, Input, Lifecycle,
     MANIFEST_VERSION, Manifest, ManifestError, Module, Output, Parameter, Redistribution, State, StateKind,

@@ -5,7 +5,7 @@ use millstream_operator::{Collector, OperatorError};
 use millstream_types::{Batch, Clock, EncodedKeys, encode_keys};
 
 use super::{WindowAssigner, WindowSpec, calls::WindowCalls};
-use crate::{ProjectionSpec, project::without, time_range::refused_times};
+use crate::{ProjectionSpec, keyed::refused_keys, project::without, time_range::refused_times};
 
 /// The way of rows into windows.
 pub(super) struct Entry {
@@ -33,6 +33,9 @@ impl Entry {
         out: &mut Collector,
     ) -> Result<Batch, OperatorError> {
         let row_errors = calls.output().row_errors();
+        let refused = refused_keys(&batch, &self.key);
+        row_errors.refuse(&batch, &refused, out)?;
+        let batch = if refused.is_empty() { batch } else { without(&batch, &refused) };
         let (kept, refused) = self.input.split_nulls(batch.clone());
         row_errors.refuse(&batch, &refused, out)?;
         if !self.needs_times {
