@@ -20,9 +20,18 @@
 //! # `[module.NAME]`
 //!
 //! `path` of a component. `ref` is known and not available in this version. `allow` and `limits` hold for its functions
-//! unless an operator has its own: `allow = ["env:TOKEN"]` grants what a component may do beyond computing;
-//! `limits = { memory = "64MiB", call-timeout = "5s", output = "64MiB" }` bounds an instance's memory, how long a call
-//! computes, and how many bytes a call hands over.
+//! unless an operator has its own.
+//!
+//! `allow` grants what a component may do beyond computing. `"env:TOKEN"` puts the variable `TOKEN` of the host, which
+//! has to be set, into the environment that the component sees through WASI; without a grant that is empty.
+//! `"http:HOST"` is known and not available in this version.
+//!
+//! | key of `limits` | default | meaning |
+//! |---|---|---|
+//! | `memory` | `"256MiB"` | memory that an instance may have |
+//! | `call-timeout` | `"10s"` | how long one call may compute |
+//! | `output` | `"512MiB"` | bytes that one call may hand over |
+//! | `recycle-memory` | none | an instance that has more memory than this after a call is closed, and a fresh one is opened for the next: for functions that do not give memory back. What a function holds in variables of its own is lost then; states are not |
 //!
 //! # `[source.NAME]`
 //!
@@ -91,6 +100,7 @@
 //! `connector` and `input` are required; `parallelism`, `partition`, `key` (for `"hash"`), `id` and `chain` are as for
 //! operators. All other keys are the connector's own.
 
+mod grant;
 mod inputs;
 mod job;
 mod module;
@@ -160,12 +170,14 @@ impl JobFile {
         let table = table.unwrap_or_default();
         let mut reader = TableReader::new("the job file", &(0..0), &table, &problems);
         let settings = job::read(&mut reader, readable);
-        let modules =
-            section(&mut reader, "module").map(|(name, e)| module::read(name, e, &problems)).collect();
+        let modules = section(&mut reader, "module")
+            .map(|(name, e)| module::read(name, e, variables, &problems))
+            .collect();
         let sources = section(&mut reader, "source").map(|(name, e)| node::read_source(name, e, &problems));
         let mut nodes: Vec<NodeTable> = sources.flatten().collect();
         nodes.extend(
-            section(&mut reader, "operator").filter_map(|(name, e)| operator::read(name, e, &problems)),
+            section(&mut reader, "operator")
+                .filter_map(|(name, e)| operator::read(name, e, variables, &problems)),
         );
         nodes
             .extend(section(&mut reader, "sink").filter_map(|(name, e)| node::read_sink(name, e, &problems)));

@@ -31,10 +31,10 @@ pub use execution_graph::{Channel, ChannelIndex, ExecutionGraph, Subtask};
 pub use job_file::{JobFile, JobFormat};
 pub use job_graph::{ChainInput, ChainedNode, EdgeIndex, JobEdge, JobGraph, JobVertex, VertexIndex};
 pub use logical::{
-    BoundColumn, Chaining, FunctionInput, FunctionLimits, FunctionNode, InputPort, JobSettings, KeyPlan,
-    LogicalEdge, LogicalGraph, LogicalModule, LogicalNode, NodeBody, NodeIndex, OutputColumn, OutputKind,
-    OutputPlan, OutputPort, Partitioning, RowPolicy, SinkNode, SourceNode, SourceTime, TimeSpec, TrapPolicy,
-    Trigger, WindowAssigner, WindowSpec,
+    BoundColumn, Chaining, FunctionInput, FunctionLimits, FunctionNode, Grant, InputPort, JobSettings,
+    KeyPlan, LogicalEdge, LogicalGraph, LogicalModule, LogicalNode, NodeBody, NodeIndex, OutputColumn,
+    OutputKind, OutputPlan, OutputPort, Partitioning, RowPolicy, SinkNode, SourceNode, SourceTime, TimeSpec,
+    TrapPolicy, Trigger, WindowAssigner, WindowSpec,
 };
 pub use plan::Plan;
 pub use problem::{LocatedProblem, PlanError, Problem, ProblemRecord, Report, Severity};

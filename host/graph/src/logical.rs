@@ -6,6 +6,7 @@
 
 mod edge;
 mod function;
+mod grant;
 mod node;
 mod settings;
 mod window;
@@ -16,6 +17,7 @@ pub use function::{
     BoundColumn, FunctionInput, FunctionLimits, FunctionNode, KeyPlan, LogicalModule, OutputColumn,
     OutputPlan,
 };
+pub use grant::Grant;
 pub use node::{
     Chaining, InputPort, LogicalNode, NodeBody, OutputKind, OutputPort, RowPolicy, SinkNode, SourceNode,
     SourceTime, TimeSpec, TrapPolicy,

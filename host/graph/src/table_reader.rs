@@ -54,6 +54,11 @@ impl<'a> TableReader<'a> {
         }
     }
 
+    /// How messages call the table.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What stands at a key, whatever it is.
     pub(crate) fn entry(&mut self, key: &'static str) -> Option<&'a Entry> {
         if !self.known.contains(&key) {

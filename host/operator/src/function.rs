@@ -34,8 +34,9 @@ pub struct CallContext {
 /// instance; the next call makes a new one and opens it.
 #[async_trait(?Send)]
 pub trait UserFunction {
-    /// Makes an instance and opens the function; also done by the first call.
-    async fn open(&mut self) -> Result<(), FunctionError>;
+    /// Makes an instance and opens the function, which may use the state of the subtask; a call that finds no instance
+    /// does the same first, with what it has been lent.
+    async fn open(&mut self, call: &mut CallContext) -> Result<(), FunctionError>;
 
     /// `map`: rows in, rows out.
     async fn map(

@@ -114,6 +114,7 @@ fn operator(assigner: WindowAssigner) -> Box<dyn Operator> {
         },
         bounds,
         row_errors: RowErrorSpec::default(),
+        lifecycle: Vec::new(),
         fired_rows: FIRED_ROWS,
     };
     let ctx = OperatorContext {
@@ -144,7 +145,7 @@ type Made<T> = Result<T, FunctionError>;
 
 #[async_trait(?Send)]
 impl UserFunction for CountAndSum {
-    async fn open(&mut self) -> Made<()> {
+    async fn open(&mut self, _: &mut CallContext) -> Made<()> {
         Ok(())
     }
 

@@ -83,17 +83,21 @@ impl OutputSpec {
     ) -> Result<(), OperatorError> {
         for output in outputs {
             let port = output.port;
-            out.emit(port, self.assemble(call, origin, output)?);
+            if let Some(batch) = self.assemble(call, origin, output)? {
+                out.emit(port, batch);
+            }
         }
         Ok(())
     }
 
+    /// The batch of an output; none if it has no rows, as life-cycle calls have no origin whose columns an empty batch
+    /// could have.
     fn assemble(
         &self,
         call: &'static str,
         origin: &Batch,
         output: FunctionOutput,
-    ) -> Result<Batch, OperatorError> {
+    ) -> Result<Option<Batch>, OperatorError> {
         let port = output.port;
         let malformed = |problem| FunctionError::Malformed { function: self.function.clone(), call, problem };
         let Some(layout) = self.ports.get(port) else {
@@ -107,6 +111,7 @@ impl OutputSpec {
                     malformed(format!("{rows} rows of origin `each` for {wanted} rows of input")).into()
                 );
             }
+            _ if output.rows == 0 => return Ok(None),
             Origin::Each => layout.each(origin, &output.columns),
             Origin::Picked(rows) => layout.picked(origin, rows.into(), &output.columns),
             Origin::Made(_) if layout.carries() => {
@@ -121,7 +126,7 @@ impl OutputSpec {
                 Batch::new(&layout.schema, columns, times.into())
             }
         };
-        Ok(batch?)
+        Ok(Some(batch?))
     }
 }
 

@@ -9,7 +9,7 @@ use millstream_operator::{
     Collector, FunctionError, Operator, OperatorContext, OperatorError, Outcome, Progress, Rejected,
     UserFunction,
 };
-use millstream_types::{Barrier, Batch, Lifecycle, Schema};
+use millstream_types::{Barrier, Batch, Lifecycle};
 
 use crate::{Calls, OutputSpec, ProjectionSpec, RowErrorSpec, RowErrors};
 
@@ -103,8 +103,7 @@ impl MapOperator {
         outcome: Outcome,
         out: &mut Collector,
     ) -> Result<(), OperatorError> {
-        let nothing = Batch::new(&Schema::empty(), Vec::new(), Vec::new().into())?;
-        self.spec.output.emit(call, &nothing, outcome.outputs, out)
+        self.spec.output.emit(call, &Batch::empty(), outcome.outputs, out)
     }
 }
 
@@ -139,7 +138,9 @@ fn reason(error: FunctionError) -> String {
 #[async_trait(?Send)]
 impl Operator for MapOperator {
     async fn open(&mut self) -> Result<(), OperatorError> {
-        Ok(self.function.open().await?)
+        let mut call = self.calls.begin();
+        let result = self.function.open(&mut call).await;
+        Ok(self.calls.end(call, result)?)
     }
 
     async fn process(

@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, new_null_array};
 use async_trait::async_trait;
 use millstream_operator::{
     CallContext, Collector, Fired, FunctionError, KeyedInput, Operator, OperatorContext, OperatorError,
-    Outcome, Progress, UserFunction,
+    Outcome, Progress, Rejected, UserFunction,
 };
 use millstream_state::KeyedContext;
 use millstream_types::{
@@ -18,7 +18,8 @@ use millstream_types::{
 
 use crate::{
     Calls, KeySpec, OutputSpec, ProjectionSpec, RowErrorSpec, RowErrors,
-    keyed::{encode_batch, keys_of_rows},
+    keyed::{encode_batch, keys_of_rows, refused_keys},
+    project::without,
 };
 
 /// A keyed process operator with everything resolved.
@@ -56,6 +57,10 @@ pub struct TimerSpec {
     pub origin: Schema,
     /// For each of them the column of the key that it is; none for a null.
     pub key_of_column: Vec<Option<usize>>,
+    /// By output port: a column that it carries from rows, that is not null, and that a timer has no value for.
+    pub unfilled: Vec<Option<String>>,
+    /// The key's columns, which stand for a timer that the function refuses.
+    pub key: Schema,
     /// The ports' layouts over that origin.
     pub output: OutputSpec,
 }
@@ -103,8 +108,11 @@ impl ProcessOperator {
         }
     }
 
-    /// Takes out the rows that the function does not take for a null.
-    fn split_nulls(&self, port: usize, batch: Batch, out: &mut Collector) -> Result<Batch, OperatorError> {
+    /// Takes out the rows that cannot be keyed and those that the function does not take for a null.
+    fn accept(&self, port: usize, batch: Batch, out: &mut Collector) -> Result<Batch, OperatorError> {
+        let rejected = refused_keys(&batch, &self.spec.inputs[port].key);
+        self.row_errors.refuse(&batch, &rejected, out)?;
+        let batch = if rejected.is_empty() { batch } else { without(&batch, &rejected) };
         let (kept, rejected) = self.spec.inputs[port].rows.split_nulls(batch.clone());
         self.row_errors.refuse(&batch, &rejected, out)?;
         let (keyed, rejected) = self.key_columns[port].split_nulls(kept.clone());
@@ -148,14 +156,46 @@ impl ProcessOperator {
         let fired = Fired { clock, keys: &keys, times: &times, watermark: self.watermark };
         let result = self.function.on_timer(&fired, &mut call).await;
         let outcome = self.end_call(call, result)?;
+        self.refuse_timers(&stored, &times, &outcome.rejected, out)?;
+        self.check_filled(&outcome)?;
         let origin = self.timer_origin(&stored, times)?;
-        self.spec.timers.output.emit("process-function.on-timer", &origin, outcome.outputs, out)?;
+        self.spec.timers.output.emit(ON_TIMER, &origin, outcome.outputs, out)?;
         Ok(Progress::More)
+    }
+
+    /// Treats timers that the function refuses: rows of their key.
+    fn refuse_timers(
+        &self,
+        stored: &[ArrayRef],
+        times: &[i64],
+        rejected: &[Rejected],
+        out: &mut Collector,
+    ) -> Result<(), OperatorError> {
+        if rejected.is_empty() {
+            return Ok(());
+        }
+        let batch = Batch::new(&self.spec.timers.key, stored.to_vec(), times.to_vec().into())?;
+        self.row_errors.refuse(&batch, rejected, out)
+    }
+
+    /// Checks that no timer has emitted where its rows would lack a value.
+    fn check_filled(&self, outcome: &Outcome) -> Result<(), OperatorError> {
+        let TimerSpec { unfilled, output, .. } = &self.spec.timers;
+        let lacking = outcome.outputs.iter().filter(|made| made.rows > 0).find_map(|made| {
+            let column = unfilled.get(made.port)?.as_ref()?;
+            Some((made.port, column))
+        });
+        let Some((port, column)) = lacking else { return Ok(()) };
+        let problem = format!(
+            "rows of a timer for output port {port}, which extends its input: a timer has no row to take the column \
+             `{column}` from, which is not null; emit them on a port that replaces, or make `{column}` nullable"
+        );
+        Err(FunctionError::Malformed { function: output.function.clone(), call: ON_TIMER, problem }.into())
     }
 
     /// The batch from which outputs of timers come: one row a timer.
     fn timer_origin(&self, stored: &[ArrayRef], times: Vec<i64>) -> Result<Batch, OperatorError> {
-        let TimerSpec { origin, key_of_column, output } = &self.spec.timers;
+        let TimerSpec { origin, key_of_column, output, .. } = &self.spec.timers;
         if !output.carries() {
             return Ok(Batch::new(&Schema::empty(), Vec::new(), times.into())?);
         }
@@ -200,10 +240,8 @@ impl ProcessOperator {
         result: Result<Outcome, FunctionError>,
         out: &mut Collector,
     ) -> Result<(), OperatorError> {
-        let mut outcome = self.end_call(call, result)?;
-        outcome.outputs.retain(|output| output.rows > 0);
-        let nothing = Batch::new(&Schema::empty(), Vec::new(), Vec::new().into())?;
-        self.spec.timers.output.emit(name, &nothing, outcome.outputs, out)
+        let outcome = self.end_call(call, result)?;
+        self.spec.timers.output.emit(name, &Batch::empty(), outcome.outputs, out)
     }
 
     /// The context of a call without keys.
@@ -215,11 +253,13 @@ impl ProcessOperator {
 #[async_trait(?Send)]
 impl Operator for ProcessOperator {
     async fn open(&mut self) -> Result<(), OperatorError> {
-        Ok(self.function.open().await?)
+        let mut call = self.calls.begin();
+        let result = self.function.open(&mut call).await;
+        Ok(self.calls.end(call, result)?)
     }
 
     async fn process(&mut self, port: usize, batch: Batch, out: &mut Collector) -> Result<(), OperatorError> {
-        let batch = self.split_nulls(port, batch, out)?;
+        let batch = self.accept(port, batch, out)?;
         if batch.is_empty() {
             return Ok(());
         }
@@ -269,6 +309,9 @@ impl Operator for ProcessOperator {
         Ok(self.function.close().await?)
     }
 }
+
+/// The call for timers, as messages name it.
+const ON_TIMER: &str = "process-function.on-timer";
 
 /// A function has kept the state that was lent to it.
 fn lost(function: &str) -> OperatorError {

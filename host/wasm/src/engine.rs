@@ -92,7 +92,9 @@ impl WasmEngine {
         check_kind(bytes).map_err(error)?;
         let component = self.component(&digest, bytes).map_err(|e| error(format!("{e:#}")))?;
         let interfaces = Interfaces::of(&self.shared.engine, &component, imports::serves).map_err(error)?;
-        let pre = self.linker.instantiate_pre(&component).map_err(|e| error(format!("{e:#}")))?;
+        let linked = imports::linker_for(&self.linker, &component)
+            .and_then(|linker| linker.instantiate_pre(&component));
+        let pre = linked.map_err(|e| error(format!("{e:#}")))?;
         let module = Module::new(name, interfaces, pre, self.shared.clone());
         self.remember(digest, &module);
         Ok(module)

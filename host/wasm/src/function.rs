@@ -53,8 +53,8 @@ impl WasmFunction {
 
 #[async_trait(?Send)]
 impl UserFunction for WasmFunction {
-    async fn open(&mut self) -> Result<(), FunctionError> {
-        self.slot.ready().await
+    async fn open(&mut self, call: &mut CallContext) -> Result<(), FunctionError> {
+        self.slot.ready(call).await
     }
 
     async fn map(
@@ -275,9 +275,9 @@ impl UserFunction for WasmFunction {
 
 impl Slot {
     /// Sees to it that there is an open instance.
-    async fn ready(&mut self) -> Result<(), FunctionError> {
+    async fn ready(&mut self, lent: &mut CallContext) -> Result<(), FunctionError> {
         if self.instance.is_none() {
-            self.instance = Some(Instance::open(&self.purpose).await?);
+            self.instance = Some(Instance::open(&self.purpose, lent).await?);
         }
         Ok(())
     }
@@ -289,7 +289,7 @@ impl Slot {
         lent: &mut CallContext,
         export: impl AsyncFnOnce(&mut Store<Guest>, &Exports) -> wasmtime::Result<(Result<R, String>,)>,
     ) -> Result<R, FunctionError> {
-        self.ready().await?;
+        self.ready(lent).await?;
         let Some(mut instance) = self.instance.take() else { unreachable!("made by `ready`") };
         let returned = instance.call(&self.purpose, name, lent, export).await?;
         let recycled =

@@ -9,7 +9,7 @@ use wasmtime::{Store, component::InstancePre};
 use crate::{
     exports::{self, Exports},
     fault::Failed,
-    imports::{self, Guest},
+    imports::{self, Environment, Guest, Moment},
     module::Module,
     options::FunctionLimits,
 };
@@ -26,29 +26,37 @@ pub(crate) struct Purpose {
     pub(crate) function: Arc<Function>,
     pub(crate) place: Arc<OperatorContext>,
     pub(crate) limits: Arc<FunctionLimits>,
+    pub(crate) environment: Environment,
 }
 
 impl Instance {
-    /// Makes an instance and opens the function in it.
-    pub(crate) async fn open(purpose: &Purpose) -> Result<Self, FunctionError> {
-        let Purpose { module, function, place, limits } = purpose;
-        let guest = Guest::new(Some(function.clone()), Some(place.clone()), limits.clone());
-        let mut store = store(module, guest);
+    /// Makes an instance and opens the function in it, with what the operator lends for that.
+    pub(crate) async fn open(purpose: &Purpose, lent: &mut CallContext) -> Result<Self, FunctionError> {
+        let mut guest = purpose.guest();
+        guest.begin(Moment::Opening, lent);
+        let mut store = store(&purpose.module, guest);
+        let opened = Self::open_in(&mut store, purpose).await;
+        store.data_mut().end(lent);
+        Ok(Self { exports: opened?, store })
+    }
+
+    async fn open_in(store: &mut Store<Guest>, purpose: &Purpose) -> Result<Exports, FunctionError> {
+        let Purpose { module, function, limits, .. } = purpose;
         let failed = |store: &mut Store<Guest>, call, error: &wasmtime::Error| {
             purpose.failed(call, store.data_mut().take_panic()).explain(error)
         };
-        let instance = match instantiate(module.pre(), &mut store).await {
+        let instance = match instantiate(module.pre(), store).await {
             Ok(instance) => instance,
-            Err(error) => return Err(failed(&mut store, "instantiation", &error)),
+            Err(error) => return Err(failed(store, "instantiation", &error)),
         };
-        let exports = Exports::load(&mut store, &instance, module.interfaces(), function.kind)
+        let exports = Exports::load(store, &instance, module.interfaces(), function.kind)
             .map_err(|error| module.error(format!("{error:#}")))?;
         store.data_mut().grant(module.ticks(limits));
         store.set_epoch_deadline(1);
-        match exports.open.call_async(&mut store, (&function.name,)).await {
-            Ok((Ok(()),)) => Ok(Self { store, exports }),
+        match exports.open.call_async(&mut *store, (&function.name,)).await {
+            Ok((Ok(()),)) => Ok(exports),
             Ok((Err(message),)) => Err(FunctionError::Refused { function: function.name.clone(), message }),
-            Err(error) => Err(failed(&mut store, "open", &error)),
+            Err(error) => Err(failed(store, "open", &error)),
         }
     }
 
@@ -62,7 +70,7 @@ impl Instance {
         export: impl AsyncFnOnce(&mut Store<Guest>, &Exports) -> wasmtime::Result<(R,)>,
     ) -> Result<R, FunctionError> {
         self.store.data_mut().grant(purpose.module.ticks(&purpose.limits));
-        self.store.data_mut().begin(lent);
+        self.store.data_mut().begin(Moment::Call, lent);
         self.store.set_epoch_deadline(1);
         let result = export(&mut self.store, &self.exports).await;
         self.store.data_mut().end(lent);
@@ -79,6 +87,11 @@ impl Instance {
 }
 
 impl Purpose {
+    fn guest(&self) -> Guest {
+        let (function, place) = (Some(self.function.clone()), Some(self.place.clone()));
+        Guest::new(function, place, self.limits.clone(), self.environment.clone())
+    }
+
     fn failed(&self, call: &'static str, panic: Option<String>) -> Failed<'_> {
         let stack_bytes = self.module.stack_bytes();
         Failed { function: &self.function.name, call, limits: &self.limits, stack_bytes, panic }
@@ -88,7 +101,7 @@ impl Purpose {
 /// Asks a module for its manifest. Nothing that it may import works but log and panic text.
 pub(crate) async fn describe(module: &Module) -> Result<String, FunctionError> {
     let limits = module.default_limits();
-    let mut store = store(module, Guest::new(None, None, limits.clone()));
+    let mut store = store(module, Guest::new(None, None, limits.clone(), Environment::default()));
     let returned = async {
         let instance = instantiate(module.pre(), &mut store).await?;
         let describe = exports::describe(&mut store, &instance, module.interfaces())?;

@@ -90,17 +90,28 @@ fn refusal(first: &str, all: &[&str]) -> String {
     if let Some((_, version)) = split(first) {
         return format!("imports {first}; this host serves {VERSION}: {}", advice(version));
     }
-    let all = all.join(", ");
-    let grant = if first.starts_with("wasi:sockets/") || first.starts_with("wasi:http/") {
-        "functions have no network: read from a source and write to a sink"
-    } else if first.starts_with("wasi:filesystem/") {
-        "functions have no files: read from a source and write to a sink"
-    } else if first.starts_with("wasi:") {
-        "this version serves nothing of WASI: build the component without it"
-    } else {
-        "this host serves the interfaces of millstream:function"
-    };
-    format!("imports {all}, not granted: {grant}")
+    format!("imports {}, not granted: {}", all.join(", "), grant(first))
+}
+
+/// What it would take to grant an import.
+fn grant(import: &str) -> &'static str {
+    let package =
+        import.strip_prefix("wasi:").and_then(|name| name.split_once('/')).map(|(package, _)| package);
+    match package {
+        Some("sockets") => {
+            "functions have no sockets, and no `allow` grants them: read from a source and write to a sink"
+        }
+        Some("http") => {
+            "it takes `allow = [\"http:HOST\"]`, which this version does not have yet: read from a source and \
+             write to a sink"
+        }
+        Some(_) if !import.contains("@0.2.") => "this host serves WASI 0.2",
+        Some(_) => {
+            "of WASI there are clocks, random numbers, standard output and error (to the log), and variables by \
+             `allow = [\"env:NAME\"]`: build the component without the rest"
+        }
+        None => "this host serves the interfaces of millstream:function and some of WASI 0.2",
+    }
 }
 
 fn advice(version: &str) -> &'static str {

@@ -2,12 +2,12 @@
 
 use std::{
     collections::HashMap,
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use millstream_graph::{FunctionNode, LogicalModule, ModuleResolver};
+use millstream_graph::{FunctionNode, Grant, LogicalModule, ModuleResolver};
 use millstream_operator::{FunctionError, FunctionFactory};
 use millstream_types::Manifest;
 use millstream_wasm::{FunctionLimits, Module, WasmEngine};
@@ -45,7 +45,10 @@ impl Modules {
         plan: &FunctionNode,
     ) -> Result<Arc<dyn FunctionFactory>, FunctionError> {
         let module = self.module(&module.path)?;
-        Ok(Arc::new(module.function(&plan.declaration.name, limits(plan))?))
+        let environment = environment(&plan.allow)
+            .map_err(|problem| FunctionError::Module { module: module.name().to_owned(), problem })?;
+        let factory = module.function(&plan.declaration.name, limits(plan))?;
+        Ok(Arc::new(factory.with_environment(environment)))
     }
 }
 
@@ -69,6 +72,19 @@ fn limits(plan: &FunctionNode) -> FunctionLimits {
         memory_bytes: bytes(plan.limits.memory, default.memory_bytes),
         call_time: plan.limits.call_timeout.unwrap_or(default.call_time),
         call_bytes: bytes(plan.limits.output, default.call_bytes),
-        ..default
+        recycle_memory_bytes: plan.limits.recycle_memory.map(|b| bytes(Some(b), usize::MAX)),
     }
+}
+
+/// The granted variables as they are where the function runs, which need not be where the job was planned.
+fn environment(grants: &[Grant]) -> Result<Vec<(String, String)>, String> {
+    let variable = |grant: &Grant| match grant {
+        Grant::Environment(name) => match env::var(name) {
+            Ok(value) => Ok((name.clone(), value)),
+            Err(error) => {
+                Err(format!("`{grant}` is granted, but here the variable `{name}` cannot be had: {error}"))
+            }
+        },
+    };
+    grants.iter().map(variable).collect()
 }

@@ -254,6 +254,7 @@ fn limits(own: &FunctionLimits, module: &FunctionLimits) -> FunctionLimits {
         memory: own.memory.or(module.memory),
         call_timeout: own.call_timeout.or(module.call_timeout),
         output: own.output.or(module.output),
+        recycle_memory: own.recycle_memory.or(module.recycle_memory),
     }
 }
 

@@ -33,6 +33,9 @@ pub struct NodeDescription {
     /// The parameters of the function, defaults filled in.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
+    /// What the function is granted beyond computing, as in `env:TOKEN`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
     /// The columns that go into the function.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<ReadDescription>,
@@ -139,6 +142,7 @@ fn function(
         kind: kind_name(f.declaration.kind).to_owned(),
         function: Some(format!("{}.{}", graph.modules[f.module].name, f.declaration.name)),
         parameters: f.parameters.clone(),
+        allow: f.allow.iter().map(ToString::to_string).collect(),
         reads: reads(&f.declaration.inputs[0].columns, &f.inputs[0].columns, schema),
         key: f.key.as_ref().map(|k| k.schema.fields().iter().map(|f| f.name.clone()).collect()),
         window: f.window.as_ref().map(window),

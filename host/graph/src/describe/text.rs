@@ -50,6 +50,7 @@ impl Display for NodeDescription {
         let parameters: Vec<_> =
             self.parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         line(f, "set", some(&parameters).map(list))?;
+        line(f, "allow", some(&self.allow).map(list))?;
         let policies =
             [("error", self.on_error.as_ref().filter(|p| *p != "fail")), ("trap", self.on_trap.as_ref())];
         for (what, policy) in policies {

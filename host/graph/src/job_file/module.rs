@@ -1,7 +1,8 @@
 //! `[module.NAME]`, and what operators share with it: grants and limits.
 
+use super::grant::{self, Variables};
 use crate::{
-    FunctionLimits,
+    FunctionLimits, Grant,
     document::{Entry, Spanned},
     problem::Problems,
     table_reader::TableReader,
@@ -12,11 +13,16 @@ pub(crate) struct ModuleTable {
     pub(crate) name: Spanned<String>,
     /// None if it could not be read.
     pub(crate) path: Option<Spanned<String>>,
-    pub(crate) allow: Option<Vec<String>>,
+    pub(crate) allow: Option<Vec<Grant>>,
     pub(crate) limits: FunctionLimits,
 }
 
-pub(crate) fn read(name: String, entry: &Entry, problems: &Problems) -> ModuleTable {
+pub(crate) fn read(
+    name: String,
+    entry: &Entry,
+    variables: Variables<'_>,
+    problems: &Problems,
+) -> ModuleTable {
     let name = Spanned::new(name, &entry.key_span);
     let Some(mut table) = TableReader::of_entry(format!("[module.{}]", name.value), entry, problems) else {
         return ModuleTable { name, path: None, allow: None, limits: FunctionLimits::default() };
@@ -26,15 +32,9 @@ pub(crate) fn read(name: String, entry: &Entry, problems: &Problems) -> ModuleTa
     if table.entry("path").is_none() && table.entry("ref").is_none() {
         table.missing("path", "path = \"functions.wasm\"");
     }
-    let (allow, limits) = (allow(&mut table), limits(&mut table));
+    let (allow, limits) = (grant::read(&mut table, variables), limits(&mut table));
     table.finish();
     ModuleTable { name, path, allow, limits }
-}
-
-/// `allow = ["env:TOKEN"]`.
-pub(crate) fn allow(table: &mut TableReader<'_>) -> Option<Vec<String>> {
-    let allow = table.strings("allow")?;
-    Some(allow.value.into_iter().map(|a| a.value).collect())
 }
 
 /// `limits = { memory = "64MiB" }`.
@@ -44,6 +44,7 @@ pub(crate) fn limits(table: &mut TableReader<'_>) -> FunctionLimits {
         memory: limits.bytes("memory").map(|m| m.value),
         call_timeout: limits.positive_duration("call-timeout").map(|t| t.value),
         output: limits.bytes("output").map(|m| m.value),
+        recycle_memory: limits.bytes("recycle-memory").map(|m| m.value),
     };
     limits.finish();
     read

@@ -1,11 +1,12 @@
 //! `[operator.NAME]`.
 
 use super::{
-    InputTable, NodeTable, NodeTableBody, PartitionName, Scalar, TimeTable, WindowTable, inputs, module,
-    node, parameter, time, window,
+    InputTable, NodeTable, NodeTableBody, PartitionName, Scalar, TimeTable, WindowTable,
+    grant::{self, Variables},
+    inputs, module, node, parameter, time, window,
 };
 use crate::{
-    FunctionLimits, RowPolicy, TrapPolicy,
+    FunctionLimits, Grant, RowPolicy, TrapPolicy,
     document::{Entry, Spanned, Text, Value},
     problem::{Problem, Problems},
     source_text::Span,
@@ -31,7 +32,7 @@ pub(crate) struct OperatorTable {
     pub(crate) on_error: Spanned<RowPolicy>,
     pub(crate) on_trap: Option<Spanned<TrapPolicy>>,
     pub(crate) on_null_reject: bool,
-    pub(crate) allow: Option<Vec<String>>,
+    pub(crate) allow: Option<Vec<Grant>>,
     pub(crate) limits: FunctionLimits,
 }
 
@@ -43,7 +44,12 @@ pub(crate) enum Work {
     Watermark,
 }
 
-pub(crate) fn read(name: String, entry: &Entry, problems: &Problems) -> Option<NodeTable> {
+pub(crate) fn read(
+    name: String,
+    entry: &Entry,
+    variables: Variables<'_>,
+    problems: &Problems,
+) -> Option<NodeTable> {
     let mut table = TableReader::of_entry(format!("[operator.{name}]"), entry, problems)?;
     let work = work(&mut table);
     let operator = OperatorTable {
@@ -58,7 +64,7 @@ pub(crate) fn read(name: String, entry: &Entry, problems: &Problems) -> Option<N
         on_error: node::on_error(&mut table),
         on_trap: table.choice("on-trap", &[("fail", TrapPolicy::Fail), ("isolate", TrapPolicy::Isolate)]),
         on_null_reject: table.choice("on-null", &[("reject", ())]).is_some(),
-        allow: module::allow(&mut table),
+        allow: grant::read(&mut table, variables),
         limits: module::limits(&mut table),
         work,
     };

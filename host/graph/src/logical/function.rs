@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use millstream_types::{DataType, Function, FunctionKind, Manifest, Schema};
 
-use super::WindowSpec;
+use super::{Grant, WindowSpec};
 
 /// A module that the job uses.
 #[derive(Clone, Debug)]
@@ -37,8 +37,8 @@ pub struct FunctionNode {
     pub outputs: Vec<OutputPlan>,
     /// The budgets of its instances.
     pub limits: FunctionLimits,
-    /// What it is allowed beyond computing, such as `env:TOKEN`.
-    pub allow: Vec<String>,
+    /// What it is allowed beyond computing.
+    pub allow: Vec<Grant>,
 }
 
 /// What goes in at an input port.
@@ -116,6 +116,8 @@ pub struct FunctionLimits {
     pub call_timeout: Option<Duration>,
     /// Bytes that one call may hand over to the host.
     pub output: Option<u64>,
+    /// Bytes of memory above which an instance is replaced by a fresh one once its call is done.
+    pub recycle_memory: Option<u64>,
 }
 
 /// What messages and plans call a kind of function.

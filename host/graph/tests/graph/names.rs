@@ -413,3 +413,31 @@ id = "a/b""#,
         "#]],
     );
 }
+
+#[test]
+fn grants_that_cannot_be_given_are_told_where_they_stand() {
+    check_edited(
+        &[(
+            r#"path = "m.wasm""#,
+            r#"path = "m.wasm"
+allow = ["env:A", "env:UNSET", "evn:A"]"#,
+        )],
+        expect![[r#"
+            refused
+              × `allow` of [module.m]: the variable `UNSET` is not set, so it cannot be granted
+               ╭─[jobs/job.toml:7:19]
+             7 │ allow = ["env:A", "env:UNSET", "evn:A"]
+               ·                   ─────┬─────
+               ·                        ╰── not set
+               ╰────
+              help: set `UNSET`, or leave the grant out
+              × `allow` of [module.m]: `evn:A` is not known as a grant
+               ╭─[jobs/job.toml:7:32]
+             7 │ allow = ["env:A", "env:UNSET", "evn:A"]
+               ·                                ───┬───
+               ·                                   ╰── not known
+               ╰────
+              help: did you mean `env:A`?
+        "#]],
+    );
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use millstream_graph::{BoundColumn, OutputColumn};
+use millstream_graph::{BoundColumn, Grant, OutputColumn};
 use millstream_types::DataType;
 
 use crate::support::{JOB, check, check_edited, edited, plan};
@@ -301,7 +301,7 @@ name = "process"
 [module.m]
 path = "m.wasm"
 allow = ["env:A"]
-limits = { memory = "1MiB", call-timeout = "1s" }
+limits = { memory = "1MiB", call-timeout = "1s", recycle-memory = "512KiB" }
 
 [source.trips]
 connector = "memory"
@@ -338,6 +338,7 @@ input = "totals.alerts"
                 from     trips.output
                 key      line
                 reads    rides int64 (from int32)
+                allow    env:A
                 out      line int32, rides int32, rides64 int64, total int64
                 out alerts text utf8
               out: sink memory
@@ -362,7 +363,8 @@ input = "totals.alerts"
         "a timer has no row to carry"
     );
     assert_eq!((node.limits.memory, node.limits.call_timeout), (Some(2 << 20), Some(Duration::from_secs(1))));
-    assert_eq!(node.allow, ["env:A"]);
+    assert_eq!(node.limits.recycle_memory, Some(512 << 10));
+    assert_eq!(node.allow, [Grant::Environment("A".to_owned())]);
 }
 
 #[test]

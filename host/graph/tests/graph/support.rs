@@ -53,7 +53,7 @@ pub(crate) fn plan(job: &str) -> Result<Plan, PlanError> {
 }
 
 pub(crate) fn plan_of(job: &str, format: JobFormat) -> Result<Plan, PlanError> {
-    let variables = |name: &str| (name == "TWO").then(|| "2".to_owned());
+    let variables = |name: &str| ["TWO", "A"].contains(&name).then(|| "2".to_owned());
     let file = JobFile::read(SourceText::new("jobs/job.toml", job), format, &variables);
     Plan::new(file, &modules, &Memory)
 }

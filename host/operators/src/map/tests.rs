@@ -178,3 +178,16 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
         rows(&["0: @10 1", "watermark end", "0: @20 2"])
     );
 }
+
+#[test]
+fn a_life_cycle_call_without_rows_makes_nothing_of_a_port_that_extends() {
+    let nothing = || {
+        let column: ArrayRef = Arc::new(Int64Array::from(Vec::<i64>::new()));
+        let output = FunctionOutput { port: 0, rows: 0, origin: Origin::Each, columns: vec![column] };
+        Ok(Outcome { outputs: vec![output], rejected: Vec::new() })
+    };
+    let function = Closures::default().end_of_input(move |_| nothing());
+    let spec = MapSpec { lifecycle: vec![Lifecycle::EndOfInput], ..spec(RowPolicy::Fail, OnTrap::Fail) };
+    let mut operator = MapOperator::new(spec, Box::new(function), context("f"));
+    assert_eq!(end_of_input(&mut operator).expect("ends"), "watermark end\n");
+}

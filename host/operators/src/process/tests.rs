@@ -54,6 +54,8 @@ fn spec(policy: RowPolicy) -> ProcessSpec {
         timers: TimerSpec {
             origin: Schema::new(key.to_vec()),
             key_of_column: vec![Some(0)],
+            unfilled: vec![None, None],
+            key: Schema::new(key.to_vec()),
             output: output(vec![rows, timers]),
         },
         row_errors: RowErrorSpec { policy, port: 2 },
@@ -365,9 +367,9 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
     assert_eq!(end_of_input(&mut operator).expect("ends"), rows(&["watermark end", "0: @20 2"]));
 }
 
-#[test]
-fn a_key_too_long_is_an_error_that_names_the_row() {
-    let mut spec = spec(RowPolicy::Fail);
+/// Keyed by `name`, the second one of which is too long.
+fn process_long_key(policy: RowPolicy) -> Result<String, String> {
+    let mut spec = spec(policy);
     spec.inputs[0].key = vec![0];
     spec.key = KeySpec { stored: vec![DataType::Utf8], declared: Vec::new() };
     let mut operator =
@@ -376,6 +378,48 @@ fn a_key_too_long_is_an_error_that_names_the_row() {
     let ints = text_batch(&[COLUMNS, "a 1 1", "b 2 2"]);
     let columns = vec![Arc::new(names) as ArrayRef, ints.column(1).clone(), ints.column(2).clone()];
     let batch = Batch::new(&schema(COLUMNS), columns, ints.times().clone()).expect("fits");
-    let error = process(&mut operator, batch).expect_err("too long").to_string();
-    assert!(error.starts_with("the key of row 1 takes 65539 bytes"), "{error}");
+    process(&mut operator, batch).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_row_with_a_key_that_is_too_long_follows_the_policy() {
+    let reason = "its key takes 65539 bytes: at most 65536 are allowed";
+    let error = process_long_key(RowPolicy::Fail).expect_err("refused");
+    assert!(error.starts_with(&format!("row refused: {reason}; row: ")) && error.len() < 1000, "{error}");
+    assert_eq!(process_long_key(RowPolicy::Skip), Ok(rows(&["0: short 1 1 1"])));
+    let letters = process_long_key(RowPolicy::DeadLetter).expect("goes on");
+    assert!(letters.starts_with("2: sums 0 null ") && letters.contains(reason), "{}", &letters[..200]);
+    assert!(letters.ends_with(&rows(&["0: short 1 1 1"])), "the other row goes on");
+}
+
+#[test]
+fn a_timer_that_is_refused_follows_the_policy() {
+    let refuse = |policy| {
+        let function = with_timers().on_timer(|_, _| {
+            let rejected = vec![Rejected { row: 0, reason: "too late".into(), retryable: false }];
+            Ok(Outcome { outputs: Vec::new(), rejected })
+        });
+        let mut operator = operator(policy, function);
+        process(&mut operator, text_batch(&[COLUMNS, "a 1 30"])).expect("good");
+        watermark(&mut operator, 30).map_err(|e| e.to_string())
+    };
+    let error = refuse(RowPolicy::Fail).expect_err("refused");
+    assert!(error.starts_with(r#"row refused: too late; row: {"key":1};"#), "{error}");
+    assert_eq!(refuse(RowPolicy::Skip), Ok(rows(&["watermark 30"])));
+    let letter = r#"2: @30 sums 0 null "too late" {"key":1}"#;
+    assert_eq!(refuse(RowPolicy::DeadLetter), Ok(rows(&[letter, "watermark 30"])));
+}
+
+#[test]
+fn a_timer_cannot_emit_where_its_rows_would_lack_a_value() {
+    let mut spec = spec(RowPolicy::Fail);
+    spec.timers.unfilled = vec![None, Some("name".to_owned())];
+    let mut operator = ProcessOperator::new(spec, Box::new(with_timers()), context("sums"));
+    process(&mut operator, text_batch(&[COLUMNS, "a 1 30"])).expect("good");
+    let error = watermark(&mut operator, 30).expect_err("no name").to_string();
+    assert!(
+        error.contains("rows of a timer for output port 1, which extends its input: a timer has no row to take the \
+                        column `name` from, which is not null; emit them on a port that replaces, or make `name` nullable"),
+        "{error}"
+    );
 }

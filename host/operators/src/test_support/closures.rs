@@ -108,7 +108,7 @@ fn given<'a, F: ?Sized>(call: &'a mut Option<Box<F>>, name: &'static str) -> Mad
 
 #[async_trait(?Send)]
 impl UserFunction for Closures {
-    async fn open(&mut self) -> Made<()> {
+    async fn open(&mut self, _call: &mut CallContext) -> Made<()> {
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Int64Array, cast::AsArray, types::Int64Type};
 use arrow_buffer::ScalarBuffer;
 use millstream_operator::{Accumulated, Collector, OperatorContext, OperatorError, UserFunction};
-use millstream_types::{Batch, Cells, Column, Columns, DataType, NO_TIME, Schema};
+use millstream_types::{Batch, Cells, Column, Columns, DataType, Lifecycle, NO_TIME, Schema};
 
 use super::{
     WindowFunction, WindowSpec,
@@ -20,6 +20,7 @@ pub(super) struct WindowCalls {
     calls: Calls,
     input: ProjectionSpec,
     output: FiredOutput,
+    lifecycle: Vec<Lifecycle>,
     /// The columns of contents as a stream has them, for messages.
     contents: Schema,
 }
@@ -31,7 +32,8 @@ impl WindowCalls {
             WindowFunction::Aggregate { .. } => Schema::empty(),
         };
         let output = FiredOutput::new(spec, &ctx);
-        Self { function, calls: Calls::new(ctx), input: spec.input.clone(), output, contents }
+        let (input, lifecycle) = (spec.input.clone(), spec.lifecycle.clone());
+        Self { function, calls: Calls::new(ctx), input, output, lifecycle, contents }
     }
 
     pub(super) fn ctx(&self) -> &OperatorContext {
@@ -47,7 +49,29 @@ impl WindowCalls {
     }
 
     pub(super) async fn open(&mut self) -> Result<(), OperatorError> {
-        Ok(self.function.open().await?)
+        let mut call = self.calls.begin();
+        let result = self.function.open(&mut call).await;
+        Ok(self.calls.end(call, result)?)
+    }
+
+    /// A call of the function's life, if it wants that; what it makes are rows of no group.
+    pub(super) async fn lifecycle(
+        &mut self,
+        moment: Lifecycle,
+        out: &mut Collector,
+    ) -> Result<(), OperatorError> {
+        if !self.lifecycle.contains(&moment) {
+            return Ok(());
+        }
+        let mut call = self.calls.begin();
+        let (name, result) = match moment {
+            Lifecycle::BeforeBarrier => {
+                ("lifecycle.before-barrier", self.function.before_barrier(&mut call).await)
+            }
+            Lifecycle::EndOfInput => ("lifecycle.end-of-input", self.function.end_of_input(&mut call).await),
+        };
+        let outcome = self.calls.end(call, result)?;
+        self.output.emit(name, &Batch::empty(), outcome.outputs, out)
     }
 
     pub(super) async fn close(&mut self) -> Result<(), OperatorError> {

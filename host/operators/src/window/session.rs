@@ -9,7 +9,7 @@ use millstream_state::{
     Cursor, MemorySessionAccumulators, MemorySessionContents, SessionAccumulators, SessionContents,
     SessionState,
 };
-use millstream_types::{Batch, Clock, EncodedKeys, MIN_WATERMARK, Window};
+use millstream_types::{Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, Window};
 
 use super::{
     Trigger, WindowFunction, WindowSpec,
@@ -412,7 +412,12 @@ impl Operator for SessionWindows {
         self.interval.waiting().into_iter().chain(end).min()
     }
 
-    async fn end_of_input(&mut self, _out: &mut Collector) -> Result<Progress, OperatorError> {
+    async fn before_barrier(&mut self, _barrier: &Barrier, out: &mut Collector) -> Result<(), OperatorError> {
+        self.calls.lifecycle(Lifecycle::BeforeBarrier, out).await
+    }
+
+    async fn end_of_input(&mut self, out: &mut Collector) -> Result<Progress, OperatorError> {
+        self.calls.lifecycle(Lifecycle::EndOfInput, out).await?;
         if self.spec.clock == Clock::Processing {
             self.calls.calls().add(|m| &m.timers_dropped, self.state().session_count());
         }

@@ -12,7 +12,7 @@ use arrow_array::UInt32Array;
 use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, UserFunction};
 use millstream_state::{CallWindow, Cursor};
-use millstream_types::{Barrier, Batch, Clock, EncodedKeys, MIN_WATERMARK, Window};
+use millstream_types::{Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, Window};
 
 use super::{
     Trigger, WindowSpec,
@@ -411,18 +411,16 @@ impl Operator for SharedWindows {
         self.interval.waiting().into_iter().chain(end).min()
     }
 
-    async fn before_barrier(
-        &mut self,
-        _barrier: &Barrier,
-        _out: &mut Collector,
-    ) -> Result<(), OperatorError> {
+    async fn before_barrier(&mut self, _barrier: &Barrier, out: &mut Collector) -> Result<(), OperatorError> {
+        self.panes.calls.lifecycle(Lifecycle::BeforeBarrier, out).await?;
         match &mut self.running {
             Some(running) => running.reset(&mut self.panes),
             None => Ok(()),
         }
     }
 
-    async fn end_of_input(&mut self, _out: &mut Collector) -> Result<Progress, OperatorError> {
+    async fn end_of_input(&mut self, out: &mut Collector) -> Result<Progress, OperatorError> {
+        self.panes.calls.lifecycle(Lifecycle::EndOfInput, out).await?;
         let mut dropped = 0;
         if self.spec.clock == Clock::Processing {
             while let Some(window) = self.next_window(self.clock) {

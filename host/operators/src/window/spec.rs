@@ -1,6 +1,6 @@
 //! What a window operator is made of.
 
-use millstream_types::{Clock, Column, DataType, Field, Limits};
+use millstream_types::{Clock, Column, DataType, Field, Lifecycle, Limits};
 
 use crate::{OutputSpec, ProjectionSpec, ReadColumn, RowErrorSpec};
 
@@ -35,6 +35,8 @@ pub struct WindowSpec {
     pub output: OutputSpec,
     /// What becomes of rows that the function refuses, and of rows without an event time.
     pub row_errors: RowErrorSpec,
+    /// The life-cycle calls that the function wants.
+    pub lifecycle: Vec<Lifecycle>,
     /// How many groups, or rows of contents, one call of the function gets when windows fire; [`FIRED_ROWS`] unless a
     /// test wants less.
     pub fired_rows: usize,

@@ -6,6 +6,7 @@ mod operator_state;
 mod random;
 mod state;
 mod timers;
+mod wasi;
 
 use std::{mem, sync::Arc};
 
@@ -14,11 +15,25 @@ use millstream_state::StateId;
 use millstream_types::Function;
 use wasmtime::{
     Store, UpdateDeadline,
-    component::{HasSelf, Linker},
+    component::{Component, HasSelf, Linker},
 };
 
 use self::{log::GuestLog, random::SplitMix64};
 use crate::{bindings, limiter::MemoryLimiter, options::FunctionLimits, stop::Stop};
+
+/// Names and values of variables.
+pub(crate) type Environment = Arc<[(String, String)]>;
+
+/// What a guest is doing, which decides what it may touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// It describes itself, or nothing.
+    Idle,
+    /// It is instantiated and opened: there is the subtask's state, and there are no keys.
+    Opening,
+    /// It handles a call.
+    Call,
+}
 
 /// The data of a store: all that the imports of one instance work on.
 pub(crate) struct Guest {
@@ -28,7 +43,7 @@ pub(crate) struct Guest {
     limits: Arc<FunctionLimits>,
     /// Lent by the operator for the time of a call.
     call: CallContext,
-    in_call: bool,
+    moment: Moment,
     memory: MemoryLimiter,
     /// Ticks that the current call may still compute for.
     ticks_left: u64,
@@ -36,6 +51,11 @@ pub(crate) struct Guest {
     bytes_left: usize,
     random: SplitMix64,
     log: GuestLog,
+    printed: wasi::Printed,
+    /// Variables that the job grants, which WASI shows as the environment.
+    environment: Environment,
+    /// The latest time, in nanoseconds, that WASI's monotonic clock has shown.
+    monotonic: u64,
     panic: Option<String>,
     /// Where the states of the manifest are found, as far as they have been asked for.
     states: Vec<Option<StateId>>,
@@ -47,17 +67,20 @@ impl Guest {
         function: Option<Arc<Function>>,
         place: Option<Arc<OperatorContext>>,
         limits: Arc<FunctionLimits>,
+        environment: Environment,
     ) -> Self {
         let states = vec![None; function.as_ref().map_or(0, |f| f.states.len())];
-        let now = place.as_ref().map_or(0, |p| p.clock.now());
         Self {
             log: GuestLog::new(place.as_deref()),
             memory: MemoryLimiter::new(limits.memory_bytes),
-            call: CallContext { now, ..CallContext::default() },
-            in_call: false,
+            call: CallContext::default(),
+            moment: Moment::Idle,
             ticks_left: 0,
             bytes_left: limits.call_bytes,
             random: SplitMix64::new(0),
+            printed: wasi::Printed::default(),
+            environment,
+            monotonic: 0,
             panic: None,
             states,
             function,
@@ -73,17 +96,18 @@ impl Guest {
         self.panic = None;
     }
 
-    /// Takes over what the operator lends for a call.
-    pub(crate) fn begin(&mut self, call: &mut CallContext) {
+    /// Takes over what the operator lends for a call, or for opening the function.
+    pub(crate) fn begin(&mut self, moment: Moment, call: &mut CallContext) {
         mem::swap(&mut self.call, call);
         self.random = SplitMix64::new(self.call.seed);
-        self.in_call = true;
+        self.moment = moment;
     }
 
     /// Gives it back.
     pub(crate) fn end(&mut self, call: &mut CallContext) {
         mem::swap(&mut self.call, call);
-        self.in_call = false;
+        self.moment = Moment::Idle;
+        self.printed.flush(&mut self.log);
     }
 
     /// What the guest's panic hook said.
@@ -130,12 +154,18 @@ pub(crate) fn add_to_linker(linker: &mut Linker<Guest>) -> wasmtime::Result<()> 
     bindings::timers::add_to_linker::<_, HasSelf<_>>(linker, |guest| guest)
 }
 
+/// What a component can be linked with: what this host serves and, for those that import it, WASI.
+pub(crate) fn linker_for(linker: &Linker<Guest>, component: &Component) -> wasmtime::Result<Linker<Guest>> {
+    let mut linker = linker.clone();
+    wasi::add_to_linker(&mut linker, component)?;
+    Ok(linker)
+}
+
 /// Whether an import of a component is served. Patch releases of an interface are one interface.
 pub(crate) fn serves(import: &str) -> bool {
     const SERVED: [&str; 5] = ["types", "context", "state", "operator-state", "timers"];
-    crate::interfaces::split(import).is_some_and(|(interface, version)| {
-        SERVED.contains(&interface) && crate::interfaces::is_served(version)
-    })
+    let ours = |(interface, version)| SERVED.contains(&interface) && crate::interfaces::is_served(version);
+    crate::interfaces::split(import).is_some_and(ours) || wasi::serves(import)
 }
 
 impl bindings::types::Host for Guest {}

@@ -22,7 +22,7 @@ impl operator_state::HostItems for Guest {
 
     fn read(&mut self, items: Resource<Items>) -> wasmtime::Result<wit::Batch> {
         let state = self.state_declaration(items.rep())?;
-        self.in_call("items.read")?;
+        self.in_subtask("items.read")?;
         let items = self.call.operator_state.read(&state.name);
         let none = || {
             Columns::new(
@@ -35,7 +35,7 @@ impl operator_state::HostItems for Guest {
 
     fn replace(&mut self, items: Resource<Items>, with: wit::Batch) -> wasmtime::Result<()> {
         let state = self.state_declaration(items.rep())?;
-        self.in_call("items.replace")?;
+        self.in_subtask("items.replace")?;
         self.take_bytes(give::size(&with))?;
         let rows = with.rows as usize;
         let of = format!("operator state `{}`", state.name);

@@ -10,7 +10,7 @@ use millstream_state::{KeyedContext, StateId};
 use millstream_types::{Function, Runs, State, StateKind};
 use wasmtime::component::Resource;
 
-use super::Guest;
+use super::{Guest, Moment};
 use crate::{
     bindings::{
         state::{
@@ -216,20 +216,21 @@ impl Guest {
 
     /// The state of the keys of the current call.
     pub(super) fn keyed(&mut self) -> Result<&mut KeyedContext, Stop> {
-        let missing = if self.in_call {
-            "the function has no keys here: keyed state and timers need `key` in the job file"
-        } else {
-            "keyed state and timers belong to the keys of a call: `open` and `close` have none"
-        };
-        self.call.keyed.as_mut().ok_or_else(|| Stop::Misuse(missing.to_owned()))
+        let no_call = "keyed state and timers belong to the keys of a call: `open` and `close` have none";
+        let no_keys = "the function has no keys here: keyed state and timers need `key` in the job file";
+        if self.moment != Moment::Call {
+            return Err(Stop::Misuse(no_call.to_owned()));
+        }
+        self.call.keyed.as_mut().ok_or_else(|| Stop::Misuse(no_keys.to_owned()))
     }
 
-    /// Refuses what only makes sense within a call.
-    pub(super) fn in_call(&self, call: &str) -> Result<(), Stop> {
-        if self.in_call {
-            Ok(())
-        } else {
-            Err(Stop::Misuse(format!("{call}: operator state can be used once the function is open")))
+    /// Refuses what needs the subtask's state while there is none.
+    pub(super) fn in_subtask(&self, call: &str) -> Result<(), Stop> {
+        match self.moment {
+            Moment::Idle => {
+                Err(Stop::Misuse(format!("{call}: a module that is described has no operator state")))
+            }
+            Moment::Opening | Moment::Call => Ok(()),
         }
     }
 

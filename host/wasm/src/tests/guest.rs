@@ -26,7 +26,8 @@ impl Wat {
         component(self.world, &self.text(), |wit| wit)
     }
 
-    fn text(&self) -> String {
+    /// The core module in text form.
+    pub(crate) fn text(&self) -> String {
         let Self { imports, body, .. } = self;
         let (manifest, length) = (escaped(self.manifest.as_bytes()), self.manifest.len());
         let (data, base) = (escaped(&self.data), Image::BASE);

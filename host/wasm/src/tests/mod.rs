@@ -5,6 +5,7 @@ mod limits;
 mod map;
 mod modules;
 mod process;
+mod wasi;
 mod windows;
 
 use std::sync::Arc;

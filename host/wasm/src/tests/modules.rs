@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use millstream_operator::{FunctionFactory, ModuleInspector};
+use millstream_operator::{CallContext, FunctionFactory, ModuleInspector};
 
 use super::{
     guest::{Wat, component, open_and_close},
@@ -41,12 +41,25 @@ fn a_component_that_is_none_of_ours() {
     let wat = r#"(component (import "wasi:sockets/tcp@0.2.0" (instance)))"#;
     assert_eq!(
         refused(&wat::parse_str(wat).expect("a component")),
-        "imports wasi:sockets/tcp@0.2.0, not granted: functions have no network: read from a source and write to a sink"
+        "imports wasi:sockets/tcp@0.2.0, not granted: functions have no sockets, and no `allow` grants them: \
+         read from a source and write to a sink"
+    );
+    let wat = r#"(component (import "wasi:http/outgoing-handler@0.2.10" (instance)))"#;
+    assert_eq!(
+        refused(&wat::parse_str(wat).expect("a component")),
+        "imports wasi:http/outgoing-handler@0.2.10, not granted: it takes `allow = [\"http:HOST\"]`, which this \
+         version does not have yet: read from a source and write to a sink"
+    );
+    let wat = r#"(component (import "wasi:clocks/wall-clock@0.3.0" (instance)))"#;
+    assert_eq!(
+        refused(&wat::parse_str(wat).expect("a component")),
+        "imports wasi:clocks/wall-clock@0.3.0, not granted: this host serves WASI 0.2"
     );
     let wat = r#"(component (import "acme:billing/cards@2.0.0" (instance)))"#;
     assert_eq!(
         refused(&wat::parse_str(wat).expect("a component")),
-        "imports acme:billing/cards@2.0.0, not granted: this host serves the interfaces of millstream:function"
+        "imports acme:billing/cards@2.0.0, not granted: this host serves the interfaces of millstream:function \
+         and some of WASI 0.2"
     );
 }
 
@@ -128,7 +141,7 @@ fn instances_are_counted() {
         engine.compile("test", &map_module(&manifest("", "", "extend"), ECHO).build()).expect("a module");
     let factory = module.function("f", FunctionLimits::default()).expect("a function");
     let mut open = (0..5).map(|_| factory.create(&place()).expect("a function")).collect::<Vec<_>>();
-    let mut opened = open.iter_mut().map(|f| crate::executor::block_on(f.open()));
+    let mut opened = open.iter_mut().map(|f| crate::executor::block_on(f.open(&mut CallContext::default())));
     assert!(opened.by_ref().take(4).all(|o| o.is_ok()));
     let error = opened.next().expect("a fifth").expect_err("four are the most").to_string();
     assert!(error.contains("4") && error.contains("instances"), "{error}");

@@ -1,7 +1,7 @@
 //! Operators with a user's function: from what the plan says to what the operators want to be told.
 
 use millstream_graph::{
-    BoundColumn, FunctionNode, KeyPlan, LogicalNode, OutputColumn as Planned, TrapPolicy,
+    BoundColumn, FunctionNode, KeyPlan, LogicalNode, OutputColumn as Planned, OutputPlan, TrapPolicy,
     Trigger as PlannedTrigger, WindowAssigner as PlannedAssigner, WindowSpec as PlannedWindow,
 };
 use millstream_operator::{Operator, OperatorContext, OperatorError, UserFunction};
@@ -87,6 +87,7 @@ fn window(node: &LogicalNode, plan: &FunctionNode, row_errors: RowErrorSpec) -> 
         bounds: WindowBounds { start: window.start_column.clone(), end: window.end_column.clone() },
         output: window_output(plan, &key, window),
         row_errors,
+        lifecycle: plan.declaration.lifecycle.clone(),
         fired_rows: FIRED_ROWS,
     }
 }
@@ -165,27 +166,24 @@ fn window_output(plan: &FunctionNode, key: &KeyPlan, window: &PlannedWindow) -> 
     output(plan, |o| o.columns.iter().map(column).collect())
 }
 
-fn output(
-    plan: &FunctionNode,
-    columns: impl Fn(&millstream_graph::OutputPlan) -> Vec<OutputColumn>,
-) -> OutputSpec {
-    let port = |o| PortLayout { schema: millstream_graph::OutputPlan::clone(o).schema, columns: columns(o) };
+fn output(plan: &FunctionNode, columns: impl Fn(&OutputPlan) -> Vec<OutputColumn>) -> OutputSpec {
+    let port = |o: &OutputPlan| PortLayout { schema: o.schema.clone(), columns: columns(o) };
     OutputSpec { function: plan.declaration.name.clone(), ports: plan.outputs.iter().map(port).collect() }
 }
 
 /// Outputs of timers. Their origin has the columns that any port carries: key columns, and nulls where a port carries
-/// a column of rows, which a timer has not.
+/// another column of rows, which a timer has not.
 fn timers(plan: &FunctionNode, key: &KeyPlan) -> TimerSpec {
     let mut origin: Vec<(Field, Option<usize>)> = Vec::new();
     let mut ports = Vec::new();
     for output in &plan.outputs {
         let columns = output.timer_columns.as_ref().unwrap_or(&output.columns);
         let column = |(planned, field): (&Planned, &Field)| {
-            let (key_column, field) = match *planned {
+            let key_column = match *planned {
                 Planned::Made(i) => return OutputColumn::Made(i),
-                Planned::Key(i) => (Some(i), &key.schema.fields()[i]),
-                _ => (None, field),
+                ref other => key_column(other, key),
             };
+            let field = key_column.map_or(field, |i| &key.schema.fields()[i]);
             let name = format!("{} {}", origin.len(), field.name);
             let nullable = field.nullable || key_column.is_none();
             origin.push((Field { name, data_type: field.data_type, nullable }, key_column));
@@ -194,9 +192,28 @@ fn timers(plan: &FunctionNode, key: &KeyPlan) -> TimerSpec {
         let columns = columns.iter().zip(output.schema.fields()).map(column).collect();
         ports.push(PortLayout { schema: output.schema.clone(), columns });
     }
+    let unfilled = plan.outputs.iter().map(|output| unfilled(output, key)).collect();
     let (fields, key_of_column): (Vec<_>, Vec<_>) = origin.into_iter().unzip();
     let output = OutputSpec { function: plan.declaration.name.clone(), ports };
-    TimerSpec { origin: Schema::new(fields), key_of_column, output }
+    TimerSpec { origin: Schema::new(fields), key_of_column, unfilled, key: key.schema.clone(), output }
+}
+
+/// The column of the key that a column of an output is.
+fn key_column(planned: &Planned, key: &KeyPlan) -> Option<usize> {
+    match *planned {
+        Planned::Key(i) => Some(i),
+        Planned::Input(i) => key.columns.iter().position(|&column| column == i),
+        _ => None,
+    }
+}
+
+/// The first column of a port that is a row's and not null, where a timer's rows would have none.
+fn unfilled(output: &OutputPlan, key: &KeyPlan) -> Option<String> {
+    let columns = output.timer_columns.as_ref().unwrap_or(&output.columns);
+    let mut fields = columns.iter().zip(output.schema.fields());
+    let lacking = |column: &Planned| matches!(column, Planned::Input(_)) && key_column(column, key).is_none();
+    let found = fields.find(|(column, field)| lacking(column) && !field.nullable);
+    found.map(|(_, field)| field.name.clone())
 }
 
 fn whole_stream() -> KeyPlan {

@@ -6,7 +6,9 @@ use arrow_array::{ArrayRef, Int32Array, StringViewArray, cast::AsArray, types::I
 use millstream_operator::{
     Accumulated, FunctionError, FunctionOutput, Operator, Origin, Outcome, Rejected, RowPolicy,
 };
-use millstream_types::{Barrier, BarrierKind, Batch, Carry, Columns, DataType, Field, Schema, Window};
+use millstream_types::{
+    Barrier, BarrierKind, Batch, Carry, Columns, DataType, Field, Lifecycle, Schema, Window,
+};
 
 use super::support::{Setup, numbers};
 use crate::{
@@ -148,4 +150,51 @@ fn a_barrier_changes_nothing() {
         output
     };
     assert_eq!(run(true), run(false));
+}
+
+#[test]
+fn life_cycle_calls_are_made_where_they_are_wanted() {
+    for setup in [Setup::tumbling(10), Setup::session(10)] {
+        let calls: Rc<RefCell<Vec<&str>>> = Rc::default();
+        let run = |lifecycle: Vec<Lifecycle>| {
+            let noted = |name| {
+                let calls = calls.clone();
+                move |_: &mut millstream_operator::CallContext| {
+                    calls.borrow_mut().push(name);
+                    let column: ArrayRef = Arc::new(arrow_array::Int64Array::from(vec![5]));
+                    let (origin, columns) = (Origin::Made(vec![7]), vec![column]);
+                    let output = FunctionOutput { port: 0, rows: 1, origin, columns };
+                    Ok(Outcome { outputs: vec![output], rejected: Vec::new() })
+                }
+            };
+            let function = Setup::functions().before_barrier(noted("barrier")).end_of_input(noted("end"));
+            let mut spec = setup.spec();
+            spec.lifecycle = lifecycle;
+            spec.output.ports =
+                vec![PortLayout::new(Carry::Replace, &[], &[Field::new("n", DataType::Int64)])];
+            let mut operator = window_operator(spec, Box::new(function), context("window"));
+            let mut out = millstream_operator::Collector::new();
+            let barrier = Barrier { id: 1, kind: BarrierKind::Checkpoint, triggered: 0 };
+            block_on(operator.before_barrier(&barrier, &mut out)).expect("goes on");
+            drain(&mut out) + &end_of_input(&mut *operator).expect("ends")
+        };
+        assert_eq!(run(Vec::new()), rows(&["watermark end"]));
+        let both = vec![Lifecycle::BeforeBarrier, Lifecycle::EndOfInput];
+        assert_eq!(run(both), rows(&["0: @7 5", "watermark end", "0: @7 5"]));
+        assert_eq!(*calls.borrow(), ["barrier", "end"]);
+    }
+}
+
+#[test]
+fn a_row_with_a_key_that_is_too_long_follows_the_policy() {
+    let long = "x".repeat(millstream_types::Limits::KEY_BYTES);
+    for setup in [Setup::tumbling(10), Setup::session(10)] {
+        let mut operator = operator(&setup, Setup::functions());
+        send(&mut *operator, &["@1 a 1", &format!("@2 {long} 2"), "@3 b 4"]).expect("skipped");
+        let fired = watermark(&mut *operator, 30).expect("fires");
+        assert_eq!(fired.lines().count(), 3, "a, b and the watermark: {fired}");
+        let mut strict = self::operator(&Setup { policy: RowPolicy::Fail, ..setup }, Setup::functions());
+        let error = send(&mut *strict, &[&format!("@2 {long} 2")]).expect_err("refused");
+        assert!(error.contains("its key takes 65539 bytes"), "{error}");
+    }
 }

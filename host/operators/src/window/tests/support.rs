@@ -109,6 +109,7 @@ impl Setup {
             },
             bounds,
             row_errors: RowErrorSpec { policy: self.policy, port: 2 },
+            lifecycle: Vec::new(),
             fired_rows: self.fired_rows,
         }
     }
