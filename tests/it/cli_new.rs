@@ -141,8 +141,41 @@ fn an_error_of_the_compiler_is_shown_as_it_is() {
         assert!(output.stderr.contains("error[E0308]: mismatched types"), "{}", output.stderr);
         assert!(output.stderr.contains("--> src/lib.rs:"), "{}", output.stderr);
         assert!(output.stderr.contains("did not compile"), "{}", output.stderr);
+        let log = "target/millstream/build.log";
+        assert!(output.stderr.contains(log), "{}", output.stderr);
+        assert!(project.read(log).contains("error[E0308]: mismatched types"), "{}", project.read(log));
         assert_eq!(output.stdout, "");
     }
+}
+
+#[test]
+fn a_module_goes_where_it_is_wanted_and_is_made_of_what_is_locked() {
+    let project = Project::new("own-output", "map");
+    let unlocked = project.run(&["build", "--locked"]);
+    assert_eq!(unlocked.code, Some(3), "there is no Cargo.lock yet:\n{}", unlocked.stderr);
+    assert!(unlocked.stderr.contains("--locked"), "{}", unlocked.stderr);
+    assert!(!project.path().join("Cargo.lock").exists(), "--locked made a lock file");
+
+    let built = project.run(&["--json", "build", "-o", "modules/mine.wasm"]).success().json();
+    assert_eq!(built["path"], "modules/mine.wasm");
+    let size = fs::metadata(project.path().join("modules/mine.wasm")).expect("it was written").len();
+    assert_eq!(built["size"], size);
+    assert!(!project.path().join("target/millstream/own_output.wasm").exists(), "it is at both places");
+
+    let lock = project.read("Cargo.lock");
+    project.run(&["build", "--locked"]).success();
+    assert_eq!(project.read("Cargo.lock"), lock);
+}
+
+#[test]
+fn a_missing_tool_chain_is_told_with_what_to_do() {
+    let project = Project::new("own-tools", "map");
+    let mut command = millstream(&project.path());
+    let output = finish(command.arg("build").env("CARGO", "no-such-cargo"));
+    assert_eq!(output.code, Some(4), "{}", output.stderr);
+    assert!(output.stderr.contains("cannot run cargo"), "{}", output.stderr);
+    assert!(output.stderr.contains("https://rustup.rs"), "{}", output.stderr);
+    assert!(output.stderr.contains("no-such-cargo"), "{}", output.stderr);
 }
 
 #[test]

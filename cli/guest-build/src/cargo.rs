@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde::Deserialize;
 
@@ -24,6 +24,8 @@ pub struct BuildOptions {
     pub target_dir: PathBuf,
     /// Build with exactly the versions in `Cargo.lock`, and fail where it is not current.
     pub locked: bool,
+    /// The file that keeps what the compiler says.
+    pub log: PathBuf,
 }
 
 /// A guest that has been built.
@@ -53,11 +55,13 @@ pub enum BuildError {
     /// Cargo could not be started.
     #[error("cannot run cargo, which comes with Rust (https://rustup.rs)")]
     Cargo(#[source] CommandError),
-    /// The compiler's own words have gone to standard error already.
-    #[error("{directory} did not compile; the compiler's errors are above")]
+    /// The compiler's own words have gone to standard error already, and into a file.
+    #[error("{directory} did not compile; the compiler's errors are above and in {log}")]
     Compile {
         /// The crate or workspace.
         directory: PathBuf,
+        /// The file with all that the compiler said.
+        log: PathBuf,
     },
     /// It compiled, but to nothing that could be loaded.
     #[error(
@@ -74,6 +78,14 @@ pub enum BuildError {
         directory: PathBuf,
         /// The modules' names.
         names: Vec<String>,
+    },
+    /// What the compiler says could not be kept.
+    #[error("cannot write the compiler's log {path}")]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
     },
     /// The compiler's output could not be read.
     #[error("cannot read {path}")]
@@ -93,7 +105,8 @@ pub enum BuildError {
     },
 }
 
-/// Builds the one guest of a crate. The compiler's warnings and errors go to standard error as they are.
+/// Builds the one guest of a crate. The compiler's warnings and errors go to standard error as they are, and into
+/// the log.
 ///
 /// # Errors
 /// When it does not compile, makes no module or more than one, or the module is no function module.
@@ -131,11 +144,13 @@ pub fn build_rust_workspace(
     }
     progress(&Step::Compiling { directory: directory.to_owned() });
     let mut command = cargo_build(toolchain, directory, options);
-    let output = command
-        .output()
-        .map_err(|source| BuildError::Cargo(CommandError::Start { command: run::line(&command), source }))?;
+    let output = run::shown(&mut command, &options.log).map_err(|error| match error {
+        CommandError::Log { path, source } => BuildError::Log { path, source },
+        other => BuildError::Cargo(other),
+    })?;
     if !output.status.success() {
-        return Err(BuildError::Compile { directory: directory.to_owned() });
+        let (directory, log) = (directory.to_owned(), options.log.clone());
+        return Err(BuildError::Compile { directory, log });
     }
     Ok(modules_in(&output).into_iter().map(|artifact| finish(artifact, progress)).collect())
 }
@@ -154,23 +169,34 @@ fn cargo_build(toolchain: &Toolchain, directory: &Path, options: &BuildOptions) 
     command
         .current_dir(directory)
         .env("RUSTC", &toolchain.rustc)
-        .env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS)
+        .env("CARGO_ENCODED_RUSTFLAGS", rustflags(toolchain))
         .envs(PROFILE)
         .args(["build", "--release", "--target", toolchain.target.triple()])
         .arg("--target-dir")
         .arg(&options.target_dir)
         // Errors go to standard error for the user, the list of what was made to standard output for us.
-        .arg("--message-format=json-render-diagnostics")
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
+        .arg("--message-format=json-render-diagnostics");
     if options.locked {
         command.arg("--locked");
     }
-    if toolchain.target == Target::UnknownUnknown {
-        // A crate may have set up the linker that makes components; ours is made here.
-        command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", "rust-lld");
-    }
+    // A crate may have set up a linker; for a target without WASI the component is made here.
+    match toolchain.target {
+        Target::UnknownUnknown => command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", "rust-lld"),
+        Target::Wasip2 => command.env("CARGO_TARGET_WASM32_WASIP2_LINKER", "wasm-component-ld"),
+    };
     command
+}
+
+/// Flags in cargo's encoding, which keeps spaces in paths.
+fn rustflags(toolchain: &Toolchain) -> String {
+    let mut flags = vec![SIMD.to_owned()];
+    if let Some(folder) = &toolchain.c_library {
+        let folder = folder.display();
+        flags.push("-Clink-self-contained=no".to_owned());
+        flags.push(format!("-Lnative={folder}"));
+        flags.push(format!("-Clink-arg={folder}/crt1-reactor.o"));
+    }
+    flags.join("\u{1f}")
 }
 
 /// The lines of cargo's output that we care about; it may print others, and more in the future.
@@ -226,7 +252,7 @@ impl Artifact {
     }
 }
 
-const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
+const SIMD: &str = "-Ctarget-feature=+simd128";
 
 /// Speed before size, and names for backtraces. A trap ends the instance, so that there is nobody to unwind to.
 const PROFILE: [(&str, &str); 6] = [

@@ -2,10 +2,12 @@
 //!
 //! In this order: the user's own `rustc`, if it has a WebAssembly target that gives components (rustup's
 //! `wasm32-unknown-unknown`, else `wasm32-wasip2`); Debian's compiler, with a standard library built from its
-//! sources; and where neither can be had, an error with the line to run. The facts are gathered first, and
-//! `decide` makes one decision of them, so that every case can be tested on any machine.
+//! sources; and where neither can be had, an error with the line to run. A guest that needs WASI takes the second
+//! target only. The facts are gathered first, and `decide` makes one decision of them, so that every case can be
+//! tested on any machine.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::debian::{self, PackageError, Packages};
@@ -23,15 +25,16 @@ pub struct Toolchain {
     pub cargo: PathBuf,
     /// What it compiles to.
     pub target: Target,
+    /// The folder of the C library that the target is linked with, where the compiler does not bring it.
+    pub c_library: Option<PathBuf>,
 }
 
 /// Where and how to look for a toolchain.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// The folder of the crate to be built: a `rust-toolchain.toml` there chooses rustup's toolchain.
-    pub directory: PathBuf,
-    /// Whether packages may be installed and the standard library built, where this process is root on Debian.
-    pub may_install: bool,
+    directory: PathBuf,
+    may_install: bool,
+    wasi: bool,
 }
 
 /// A Rust target that gives components.
@@ -79,8 +82,8 @@ impl Toolchain {
         let own = program("RUSTC", "rustc");
         let facts = Facts::gather(&own, search);
         match decide(&facts) {
-            Decision::UseOwn(target) => Ok(Self { rustc: own, cargo, target }),
-            Decision::UseDebian => Ok(Self::debian(cargo)),
+            Decision::UseOwn(target) => Ok(Self { rustc: own, cargo, target, c_library: None }),
+            Decision::UseDebian => Ok(Self::debian(cargo, search)),
             Decision::Prepare { .. } => Self::prepare(own, cargo, search, progress),
             Decision::Refuse { found, remedy } => Err(ToolchainError::NotFound { found, remedy }),
         }
@@ -97,11 +100,45 @@ impl Toolchain {
         if let Decision::Prepare { packages } = decide(&Facts::gather(&own, search)) {
             prepare_debian(&packages, &cargo, search, progress)?;
         }
-        Ok(Self::debian(cargo))
+        Ok(Self::debian(cargo, search))
     }
 
-    fn debian(cargo: PathBuf) -> Self {
-        Self { rustc: PathBuf::from(DEBIAN_RUSTC), cargo, target: Target::UnknownUnknown }
+    fn debian(cargo: PathBuf, search: &Search) -> Self {
+        let c_library = search.wasi.then(|| PathBuf::from(DEBIAN_C_LIBRARY));
+        Self { rustc: PathBuf::from(DEBIAN_RUSTC), cargo, target: search.best_target(), c_library }
+    }
+}
+
+impl Search {
+    /// A search for the crate or workspace in a folder. A `rust-toolchain.toml` there chooses rustup's toolchain;
+    /// `wasi = true` in its Cargo.toml, under `[package.metadata.millstream]` or `[workspace.metadata.millstream]`,
+    /// says that it needs what the standard library has through WASI: clocks, random numbers, standard output.
+    ///
+    /// `may_install`: whether packages may be installed and the standard library built, where this process is root on
+    /// Debian.
+    pub fn new(directory: &Path, may_install: bool) -> Self {
+        // A manifest that cannot be read is for cargo to complain about.
+        let manifest = fs::read_to_string(directory.join("Cargo.toml")).unwrap_or_default();
+        Self { directory: directory.to_owned(), may_install, wasi: wants_wasi(&manifest) }
+    }
+
+    /// Whether the guest is built for WASI.
+    pub fn wasi(&self) -> bool {
+        self.wasi
+    }
+
+    /// Targets that would do, the best one first.
+    fn targets(&self) -> &'static [Target] {
+        if self.wasi { &[Target::Wasip2] } else { &[Target::UnknownUnknown, Target::Wasip2] }
+    }
+
+    fn best_target(&self) -> Target {
+        self.targets()[0]
+    }
+
+    fn debian_packages(&self) -> Packages {
+        let c_library = self.wasi.then_some(DEBIAN_C_LIBRARY_PACKAGE);
+        Packages::new(DEBIAN_PACKAGES.into_iter().chain(c_library).collect::<Vec<_>>())
     }
 }
 
@@ -121,7 +158,7 @@ struct Facts {
     /// The best target of the user's own compiler.
     own_target: Option<Target>,
     debian: Option<DebianFacts>,
-    may_install: bool,
+    search: Search,
 }
 
 #[derive(Debug, Clone)]
@@ -153,21 +190,21 @@ impl Facts {
             StandardLibrary::of(own, &search.directory, *target)
                 .is_ok_and(|library| library.readiness() == Readiness::Ready)
         };
-        let own_target = [Target::UnknownUnknown, Target::Wasip2].into_iter().find(has);
+        let own_target = search.targets().iter().copied().find(has);
         let debian =
             (own_target.is_none() && debian::running_on_debian()).then(|| DebianFacts::gather(search));
-        Self { own_target, debian, may_install: search.may_install }
+        Self { own_target, debian, search: search.clone() }
     }
 }
 
 impl DebianFacts {
     fn gather(search: &Search) -> Self {
         let standard_library =
-            StandardLibrary::of(Path::new(DEBIAN_RUSTC), &search.directory, Target::UnknownUnknown)
+            StandardLibrary::of(Path::new(DEBIAN_RUSTC), &search.directory, search.best_target())
                 .map_or(Readiness::Missing, |library| library.readiness());
         Self {
             root: debian::running_as_root(),
-            missing: Packages::new(DEBIAN_PACKAGES).missing(),
+            missing: search.debian_packages().missing(),
             conflicting: CONFLICTING.into_iter().find(|name| debian::is_installed(name)),
             standard_library,
         }
@@ -179,21 +216,22 @@ fn decide(facts: &Facts) -> Decision {
         return Decision::UseOwn(target);
     }
     let Some(debian) = &facts.debian else {
+        let targets: Vec<_> = facts.search.targets().iter().map(|target| target.triple()).collect();
         return Decision::Refuse {
-            found: "rustc has neither of the targets wasm32-unknown-unknown and wasm32-wasip2".to_owned(),
-            remedy: format!("Run `{RUSTUP_LINE}`."),
+            found: format!("rustc has not the target {}", targets.join(" and neither ")),
+            remedy: format!("Run `{}`.", rustup_line(&facts.search)),
         };
     };
     if debian.missing.is_empty() && debian.standard_library == Readiness::Ready {
         return Decision::UseDebian;
     }
-    if debian.root && facts.may_install && debian.conflicting.is_none() {
+    if debian.root && facts.search.may_install && debian.conflicting.is_none() {
         return Decision::Prepare { packages: debian.missing.clone() };
     }
-    refuse_on_debian(debian)
+    refuse_on_debian(debian, &facts.search)
 }
 
-fn refuse_on_debian(debian: &DebianFacts) -> Decision {
+fn refuse_on_debian(debian: &DebianFacts, search: &Search) -> Decision {
     let found = match (&debian.conflicting, debian.standard_library) {
         (Some(package), _) => {
             format!("rustc lacks the target, and the package {package} excludes the one that could build it")
@@ -201,19 +239,25 @@ fn refuse_on_debian(debian: &DebianFacts) -> Decision {
         (None, Readiness::Outdated) => {
             "Debian's rustc has another version than its WebAssembly standard library".to_owned()
         }
-        (None, _) => "neither rustup nor Debian's rustc has the target wasm32-unknown-unknown".to_owned(),
-    };
-    let install = match debian.conflicting {
-        Some(package) => {
-            format!("apt-get remove {package} && {}", Packages::new(DEBIAN_PACKAGES).install_line())
+        (None, _) => {
+            format!("neither rustup nor Debian's rustc has the target {}", search.best_target().triple())
         }
-        None => Packages::new(DEBIAN_PACKAGES).install_line(),
+    };
+    let install = search.debian_packages().install_line();
+    let install = match debian.conflicting {
+        Some(package) => format!("apt-get remove {package} && {install}"),
+        None => install,
     };
     let remedy = format!(
-        "Run `{RUSTUP_LINE}`; or, where rustup cannot fetch it, run as root `{install}` and then, once as root, \
-         this command again, which builds the standard library."
+        "Run `{}`; or, where rustup cannot fetch it, run as root `{install}` and then, once as root, this command \
+         again, which builds the standard library.",
+        rustup_line(search)
     );
     Decision::Refuse { found, remedy }
+}
+
+fn rustup_line(search: &Search) -> String {
+    format!("rustup target add {}", search.best_target().triple())
 }
 
 fn prepare_debian(
@@ -226,12 +270,21 @@ fn prepare_debian(
         packages.install(progress)?;
     }
     let rustc = Path::new(DEBIAN_RUSTC);
-    let target = Target::UnknownUnknown;
+    let target = search.best_target();
     let library = StandardLibrary::of(rustc, &search.directory, target).map_err(ToolchainError::Compiler)?;
     if library.readiness() != Readiness::Ready {
         library.build(rustc, cargo, target, &Path::new(WORK).join("std"), progress)?;
     }
     Ok(())
+}
+
+fn wants_wasi(manifest: &str) -> bool {
+    let manifest: toml::Table = manifest.parse().unwrap_or_default();
+    ["package", "workspace"].into_iter().any(|section| {
+        let metadata = manifest.get(section).and_then(|section| section.get("metadata"));
+        let wasi = metadata.and_then(|metadata| metadata.get("millstream")?.get("wasi"));
+        wasi.and_then(toml::Value::as_bool).unwrap_or(false)
+    })
 }
 
 /// A program named by an environment variable, as cargo does for what it runs, or by its plain name.
@@ -246,7 +299,9 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 /// and the sources of its standard library.
 const DEBIAN_PACKAGES: [&str; 4] = ["rustc-web", "rust-web-llvm", "rust-web-src", "lld-22"];
 const CONFLICTING: [&str; 3] = ["rustc", "rustc-mozilla", "rustup"];
-const RUSTUP_LINE: &str = "rustup target add wasm32-unknown-unknown";
+/// The C library for WASI, which the standard library calls.
+const DEBIAN_C_LIBRARY_PACKAGE: &str = "wasi-libc";
+const DEBIAN_C_LIBRARY: &str = "/usr/lib/wasm32-wasi";
 
 #[cfg(test)]
 mod tests {
@@ -266,7 +321,11 @@ mod tests {
     }
 
     fn on(debian: Option<DebianFacts>) -> Facts {
-        Facts { own_target: None, debian, may_install: true }
+        Facts { own_target: None, debian, search: search(false) }
+    }
+
+    fn search(wasi: bool) -> Search {
+        Search { directory: PathBuf::new(), may_install: true, wasi }
     }
 
     fn remedy(facts: &Facts) -> String {
@@ -287,7 +346,8 @@ mod tests {
     #[test]
     fn a_prepared_debian_needs_neither_root_nor_permission() {
         let debian = DebianFacts { root: false, ..prepared_debian() };
-        assert_eq!(decide(&Facts { may_install: false, ..on(Some(debian)) }), Decision::UseDebian);
+        let search = Search { may_install: false, ..search(false) };
+        assert_eq!(decide(&Facts { search, ..on(Some(debian)) }), Decision::UseDebian);
     }
 
     #[test]
@@ -306,8 +366,29 @@ mod tests {
             user.contains("apt-get install -y --no-install-recommends rustc-web rust-web-llvm"),
             "{user}"
         );
-        let forbidden = Facts { may_install: false, ..on(Some(bare_debian())) };
+        let forbidden = Search { may_install: false, ..search(false) };
+        let forbidden = Facts { search: forbidden, ..on(Some(bare_debian())) };
         assert!(remedy(&forbidden).contains("rustup target add"));
+    }
+
+    #[test]
+    fn a_guest_with_wasi_needs_its_target_and_a_c_library() {
+        let bare = Facts { search: search(true), ..on(None) };
+        assert_eq!(remedy(&bare), "Run `rustup target add wasm32-wasip2`.");
+        let user = Facts { debian: Some(DebianFacts { root: false, ..bare_debian() }), ..bare };
+        let remedy = remedy(&user);
+        assert!(remedy.contains("lld-22 wasi-libc`") && remedy.contains("wasm32-wasip2"), "{remedy}");
+    }
+
+    #[test]
+    fn a_crate_says_in_its_manifest_that_it_needs_wasi() {
+        assert!(wants_wasi("[package]\nname = \"a\"\n[package.metadata.millstream]\nwasi = true"));
+        assert!(wants_wasi("[workspace]\nmetadata.millstream = { wasi = true }"));
+        for without in
+            ["", "[package]\nname = \"a\"", "[package.metadata.millstream]\nwasi = false", "not toml"]
+        {
+            assert!(!wants_wasi(without), "{without}");
+        }
     }
 
     #[test]

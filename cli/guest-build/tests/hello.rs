@@ -1,7 +1,7 @@
 //! Builds small crates with the toolchain of this machine, from their sources to components.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use millstream_guest_build::{
     BuildError, BuildOptions, Search, Toolchain, build_rust, build_rust_workspace, componentize, describe,
@@ -63,11 +63,15 @@ impl Crate {
     }
 
     fn options(&self) -> BuildOptions {
-        BuildOptions { target_dir: self.path().join("target"), locked: false }
+        BuildOptions { target_dir: self.path().join("target"), locked: false, log: self.log() }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.path().join("build.log")
     }
 
     fn toolchain(&self) -> Toolchain {
-        let search = Search { directory: self.path().to_owned(), may_install: true };
+        let search = Search::new(self.path(), true);
         Toolchain::find(&search, &|_| {}).expect("a toolchain for guests")
     }
 
@@ -128,9 +132,26 @@ fn a_crates_own_cargo_settings_do_not_get_in_the_way() {
 }
 
 #[test]
+fn a_crate_that_asks_for_wasi_gets_it() {
+    let printing = LIBRARY.replace("unsafe { log(1) };", "unsafe { log(1) }; eprintln!(\"hello\");");
+    let hello = Crate::new("printing", "cdylib", &format!("{printing}{WITH_INTERFACE}"));
+    hello.write("src/type.bin", component_type(&hello));
+    let manifest = fs::read_to_string(hello.path().join("Cargo.toml")).expect("is there");
+    hello.write("Cargo.toml", manifest + "[package.metadata.millstream]\nwasi = true\n");
+    let description = describe(&hello.build().expect("builds").component).expect("is a component");
+    let imports = |prefix: &str| description.imports.iter().any(|import| import.starts_with(prefix));
+    assert!(imports("log") && imports("wasi:cli/stderr@0.2"), "{:?}", description.imports);
+    assert_eq!(description.exports, ["greet"]);
+}
+
+#[test]
 fn errors_say_what_to_do() {
     let wrong = Crate::new("wrong", "cdylib", "pub fn f() -> u32 { \"text\" }");
-    assert!(matches!(wrong.build(), Err(BuildError::Compile { .. })));
+    let error = wrong.build().expect_err("has a wrong type");
+    assert!(matches!(error, BuildError::Compile { .. }), "{error}");
+    assert!(error.to_string().ends_with(&format!("are above and in {}", wrong.log().display())), "{error}");
+    let log = fs::read_to_string(wrong.log()).expect("is kept");
+    assert!(log.contains("error[E0308]: mismatched types") && log.contains("could not compile"), "{log}");
 
     let library = Crate::new("library", "rlib", "");
     let message = library.build().expect_err("makes no module").to_string();

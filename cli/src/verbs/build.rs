@@ -21,6 +21,9 @@ use crate::{
 /// Where modules go, from the crate's folder.
 pub(crate) const OUTPUT: &str = "target/millstream";
 
+/// Where the compiler's words are kept, from the crate's folder.
+const LOG: &str = "target/millstream/build.log";
+
 /// A module that has been built and written.
 pub(crate) struct Built {
     /// What the host read in it.
@@ -39,7 +42,8 @@ pub(crate) fn run(args: &args::Build, printer: &Printer) -> Result<Exit, Failure
     Ok(Exit::Success)
 }
 
-/// Builds the crate in a folder. What is being done is told on stderr, as are the compiler's own words.
+/// Builds the crate in a folder. What is being done is told on stderr, as are the compiler's own words, which are kept
+/// in a file too.
 pub(crate) fn build(
     folder: &Path,
     output: Option<&Path>,
@@ -47,9 +51,10 @@ pub(crate) fn build(
     printer: &Printer,
 ) -> Result<Built, Failure> {
     let progress = |step: &Step| printer.note(&step.to_string());
-    let search = Search { directory: folder.to_owned(), may_install: true };
-    let toolchain = Toolchain::find(&search, &progress).into_diagnostic().map_err(Failure::environment)?;
-    let options = BuildOptions { target_dir: target_folder(folder), locked };
+    let toolchain = Toolchain::find(&Search::new(folder, true), &progress)
+        .into_diagnostic()
+        .map_err(Failure::environment)?;
+    let options = BuildOptions { target_dir: target_folder(folder), locked, log: folder.join(LOG) };
     let module = build_rust(&toolchain, folder, &options, &progress).map_err(build_failed)?;
     let manifest = inspect(&module)?;
     let description = millstream_guest_build::describe(&module.component).into_diagnostic();
@@ -79,7 +84,7 @@ fn inspect(module: &BuiltModule) -> Result<Manifest, Failure> {
 
 /// A crate that does not compile is the user's; a tool or file that is missing is the machine's.
 fn build_failed(error: BuildError) -> Failure {
-    let machine = matches!(error, BuildError::Cargo(_) | BuildError::Read { .. });
+    let machine = matches!(error, BuildError::Cargo(_) | BuildError::Read { .. } | BuildError::Log { .. });
     let report = Err::<(), _>(error).into_diagnostic();
     match report {
         Err(report) if machine => Failure::environment(report),

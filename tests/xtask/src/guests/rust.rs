@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use millstream_guest_build::{BuildOptions, BuiltModule, Search, Toolchain, build_rust_workspace};
+use millstream_guest_build::{
+    BuildOptions, BuiltModule, Search, Toolchain, ToolchainError, build_rust_workspace,
+};
 
 use super::Built;
 use super::output::{Guest, Output};
@@ -12,11 +14,19 @@ use crate::printer::Printer;
 use crate::workspace::Workspace;
 
 pub(super) fn build(workspace: &Workspace, output: &Output, printer: &Printer) -> Result<Built> {
-    let search = Search { directory: workspace.root.clone(), may_install: true };
-    let toolchain = Toolchain::find(&search, &|step| printer.progress(step))?;
     let directories: Vec<_> = FOLDERS.iter().flat_map(|folder| workspace.crates_under(folder)).collect();
     let mut built = Built::default();
     for directory in directories {
+        let search = Search::new(&directory, true);
+        let toolchain = match Toolchain::find(&search, &|step| printer.progress(step)) {
+            Ok(toolchain) => toolchain,
+            // A target that most users have no need for.
+            Err(error @ ToolchainError::NotFound { .. }) if search.wasi() => {
+                built.left_out = Some(format!("the guests in {}: {error}", directory.display()));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         match build_one(workspace, &toolchain, &directory, output, printer) {
             Ok(guests) => guests.into_iter().for_each(|guest| built.add(guest)),
             Err(error) => built.add(Err(error)),
@@ -36,6 +46,7 @@ fn build_one(
     let options = BuildOptions {
         target_dir: workspace.target.join("guest-crates"),
         locked: workspace.ci && directory.join("Cargo.lock").is_file(),
+        log: workspace.target.join("guest-crates").join("build.log"),
     };
     let modules = build_rust_workspace(toolchain, directory, &options, &|step| printer.progress(step))?;
     let share = share_of(start.elapsed(), modules.len());
