@@ -33,8 +33,8 @@ pub use job_graph::{ChainInput, ChainedNode, EdgeIndex, JobEdge, JobGraph, JobVe
 pub use logical::{
     BoundColumn, Chaining, FunctionInput, FunctionLimits, FunctionNode, Grant, InputPort, JobSettings,
     KeyPlan, LogicalEdge, LogicalGraph, LogicalModule, LogicalNode, NodeBody, NodeIndex, OutputColumn,
-    OutputKind, OutputPlan, OutputPort, Partitioning, RowPolicy, SinkNode, SourceNode, SourceTime, TimeSpec,
-    TrapPolicy, Trigger, WindowAssigner, WindowSpec,
+    OutputKind, OutputPlan, OutputPort, Partitioning, RowPolicy, SinkNode, SourceAlignment, SourceNode,
+    SourceTime, TimeSpec, TrapPolicy, Trigger, WindowAssigner, WindowSpec,
 };
 pub use plan::Plan;
 pub use problem::{LocatedProblem, PlanError, Problem, ProblemRecord, Report, Severity};

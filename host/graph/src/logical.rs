@@ -19,8 +19,8 @@ pub use function::{
 };
 pub use grant::Grant;
 pub use node::{
-    Chaining, InputPort, LogicalNode, NodeBody, OutputKind, OutputPort, RowPolicy, SinkNode, SourceNode,
-    SourceTime, TimeSpec, TrapPolicy,
+    Chaining, InputPort, LogicalNode, NodeBody, OutputKind, OutputPort, RowPolicy, SinkNode, SourceAlignment,
+    SourceNode, SourceTime, TimeSpec, TrapPolicy,
 };
 pub use settings::JobSettings;
 pub use window::{Trigger, WindowAssigner, WindowSpec};

@@ -215,7 +215,8 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    fn parsed<T>(
+    /// Text that stands for something else.
+    pub(crate) fn parsed<T>(
         &mut self,
         key: &'static str,
         expected: &str,

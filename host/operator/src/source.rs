@@ -57,6 +57,13 @@ pub trait Source: Send + Sync {
     /// Whether it ends.
     fn boundedness(&self) -> Boundedness;
 
+    /// Whether its subtasks read the same event time side by side, as those of a log with partitions do, so that one
+    /// that is ahead of the others is just early. Subtasks that read a file in pieces are not: each reads another part
+    /// of the time.
+    fn is_side_by_side(&self) -> bool {
+        false
+    }
+
     /// The file or folder that it reads, up to the first part that is a pattern. No sink of the job may own it.
     fn reads(&self) -> Option<PathBuf> {
         None
@@ -66,7 +73,8 @@ pub trait Source: Send + Sync {
     fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>, ConnectorError>;
 
     /// One that goes on where `snapshot` was taken, for `parallelism` readers, whatever number there were then. Splits
-    /// that had been begun come first, each subtask's share of them at once, so that they hold event time back together.
+    /// that had been begun come first, each subtask's share of them at once, so that together they hold event time
+    /// back.
     fn restore(
         &self,
         parallelism: u32,

@@ -4,6 +4,7 @@
 //! function where it has one, and of the context of its subtask. No operator knows what a function is written in or
 //! where it runs.
 
+mod alignment;
 mod assemble;
 mod call;
 mod json_row;
@@ -21,6 +22,7 @@ mod union;
 mod watermark;
 mod window;
 
+pub use alignment::{AlignmentGroup, AlignmentMember};
 pub use assemble::{OutputColumn, OutputSpec, PortLayout};
 pub use call::Calls;
 pub use keyed::{DeclaredKey, KeySpec};

@@ -5,6 +5,8 @@
 //! has been read counts with the one before it, and once it is begun holds until its first row. The subtask's
 //! watermark is sent at most once an interval while rows come, and at once when there is nothing to read for now, so
 //! that a busy source does not break up batches downstream and a quiet one holds nothing up.
+//!
+//! In a group of subtasks that are aligned it does not read while it is too far ahead of the slowest of them.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +20,7 @@ use millstream_operator::{
 };
 use millstream_types::{Batch, MIN_WATERMARK};
 
-use crate::{BoundedOutOfOrderness, RowErrorSpec, RowErrors, TimeAssigner};
+use crate::{AlignmentMember, BoundedOutOfOrderness, RowErrorSpec, RowErrors, TimeAssigner};
 
 /// A source operator with everything resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +51,7 @@ pub struct ReaderOperator {
     waiting: VecDeque<Split>,
     row_errors: RowErrors,
     clock: Option<EventClock>,
+    alignment: Option<AlignmentMember>,
     ctx: OperatorContext,
     idle: bool,
 }
@@ -58,7 +61,12 @@ impl ReaderOperator {
     pub fn new(spec: SourceSpec, reader: Box<dyn SplitReader>, ctx: OperatorContext) -> Self {
         let row_errors = RowErrors::new(spec.row_errors, &ctx);
         let clock = spec.times.map(EventClock::new);
-        Self { reader, waiting: VecDeque::new(), row_errors, clock, ctx, idle: false }
+        Self { reader, waiting: VecDeque::new(), row_errors, clock, alignment: None, ctx, idle: false }
+    }
+
+    /// The same, waiting for the others of a group while it is too far ahead of them.
+    pub fn aligned(self, alignment: Option<AlignmentMember>) -> Self {
+        Self { alignment, ..self }
     }
 
     /// Starts the next of the splits that wait; false if there is none.
@@ -90,6 +98,7 @@ impl ReaderOperator {
         // Not before all ports have had theirs: the watermark is behind the latest of any.
         if let Some(clock) = &mut self.clock {
             clock.send_if_due(out);
+            self.alignment.iter_mut().for_each(|a| a.read(rows as u64, clock.watermark()));
         }
         Ok(())
     }
@@ -104,6 +113,17 @@ impl ReaderOperator {
         clock.observe(kept.times());
         out.emit(port, kept);
         Ok(())
+    }
+
+    /// Whether it has to wait for others of its group. Such a wait is no idleness: what has been read counts.
+    fn is_too_far_ahead(&mut self, out: &mut Collector) -> bool {
+        let (Some(clock), Some(alignment)) = (&mut self.clock, &mut self.alignment) else { return false };
+        if alignment.may_read() {
+            return false;
+        }
+        clock.last_row = Instant::now();
+        clock.send_if_due(out);
+        true
     }
 
     /// Nothing to read: what the others wait for goes out now.
@@ -125,6 +145,9 @@ impl SourceOperator for ReaderOperator {
     }
 
     async fn read(&mut self, out: &mut Collector) -> Result<SourceProgress, OperatorError> {
+        if self.is_too_far_ahead(out) {
+            return Ok(SourceProgress::Wait(ALIGNMENT_WAIT));
+        }
         Ok(match self.reader.read().await? {
             Read::Rows { batches, bad } => {
                 self.emit(batches, &bad, out)?;
@@ -153,10 +176,14 @@ impl SourceOperator for ReaderOperator {
             if let Some(clock) = self.clock.as_mut().filter(|_| idle) {
                 clock.send(out);
             }
+            self.alignment.iter_mut().for_each(|alignment| alignment.set_idle(idle));
             out.status(idle);
         }
     }
 }
+
+/// After which time a subtask that is too far ahead looks again. The others need much longer for what it is ahead.
+const ALIGNMENT_WAIT: Duration = Duration::from_millis(2);
 
 /// Makes the watermarks of a source.
 struct EventClock {
@@ -221,8 +248,10 @@ impl EventClock {
 #[cfg(test)]
 mod tests {
     use millstream_operator::{ConnectorError, RowPolicy};
+    use millstream_protocol::MaxDrift;
 
     use super::*;
+    use crate::AlignmentGroup;
     use crate::test_support::{context, drain, rows, text_batch};
 
     /// Hands out what it was given, split by split.
@@ -371,6 +400,26 @@ mod tests {
         assert_eq!(reader.snapshot().expect("both"), [split("a", 4899), split("b", 2000)]);
         step(&mut reader).expect("goes over to the next split");
         assert_eq!(reader.snapshot().expect("one"), [split("b", 2000)]);
+    }
+
+    #[test]
+    fn one_that_is_too_far_ahead_waits_and_is_not_idle() {
+        let group = AlignmentGroup::new(MaxDrift::Time(1000), 2);
+        let mut slow = group.member(1).expect("the other one");
+        let reads = vec![some(&["t:timestamp", "1000"]), some(&["t:timestamp", "3000"]), Read::Wait(HOUR)];
+        let mut reader = operator(HOUR, RowPolicy::Fail, reads).aligned(group.member(0));
+        assert_eq!(step(&mut reader).expect("reads"), (rows(&["0: @1000 1000"]), false));
+        assert_eq!(
+            step(&mut reader).expect("waits"),
+            (String::new(), false),
+            "the other one has read nothing"
+        );
+        slow.read(1, 0);
+        assert_eq!(step(&mut reader).expect("reads"), (rows(&["0: @3000 3000"]), false));
+        assert_eq!(step(&mut reader).expect("waits"), (String::new(), false));
+        slow.set_idle(true);
+        assert_eq!(step(&mut reader).expect("runs dry"), (rows(&["watermark 2899", "idle"]), false));
+        assert!(slow.may_read(), "nobody waits for one that is idle");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Watermark alignment: a source subtask that is ahead of the others in event time waits for them.
 //!
-//! What it reads ahead of the slowest one's watermark is kept in windows and timers until that one has come as far. With a
-//! bound on how far ahead it may be, what is kept is bounded too. The slowest of those that count never waits, so
-//! somebody always reads. A subtask that is idle or has finished does not count: nobody waits for it.
+//! What it reads ahead of the slowest one's watermark is kept in windows and timers until that one has come as far.
+//! With a bound on how far ahead it may be, what is kept is bounded too. The slowest of those that count never waits,
+//! so somebody always reads. A subtask that is idle or has finished does not count: nobody waits for it.
 //!
 //! The decision is one subtask's own. All that it needs of the others is the lowest watermark among those that count,
 //! however that gets here.

@@ -1,8 +1,10 @@
 //! The runtime's decisions as pure state machines: no clock, no socket, no executor. Events go in by `handle_*`,
 //! what has to happen comes out as values; the caller acts.
 
+mod alignment;
 mod credit;
 mod valve;
 
+pub use alignment::{Alignment, MaxDrift, slowest};
 pub use credit::{Admission, CREDIT_BYTES, CreditLedger, credits_for};
 pub use valve::{Valve, ValveEvents};

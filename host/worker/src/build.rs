@@ -3,6 +3,7 @@
 //! What all subtasks of a node share (compiled functions, configured connectors) is made once, in a [`Blueprint`].
 //! The rest is made on the thread that runs it.
 
+mod alignment;
 mod folders;
 mod function;
 mod subtask;
@@ -12,6 +13,7 @@ use std::{path::PathBuf, sync::Arc};
 use millstream_connectors::OptionsError;
 use millstream_graph::{NodeBody, NodeIndex, Plan};
 use millstream_operator::{FunctionFactory, Sink, Source};
+use millstream_operators::AlignmentGroup;
 
 use crate::{Catalog, Modules, StartError};
 
@@ -57,7 +59,7 @@ pub(crate) struct Blueprint {
 
 /// What the subtasks of a node share.
 enum Part {
-    Source(Arc<dyn Source>),
+    Source(Arc<dyn Source>, Option<AlignmentGroup>),
     Function(Arc<dyn FunctionFactory>),
     Sink(Arc<dyn Sink>),
     Plain,
@@ -71,7 +73,9 @@ impl Blueprint {
             Ok(match &node.body {
                 NodeBody::Source(s) => {
                     let source = catalog.source(&s.connector, &s.options, s.schema.as_ref());
-                    Part::Source(source.map_err(refused)?)
+                    let source = source.map_err(refused)?;
+                    let alignment = alignment::group(s, &*source, node.parallelism);
+                    Part::Source(source, alignment)
                 }
                 NodeBody::Sink(s) => Part::Sink(catalog.sink(&s.connector, &s.options).map_err(refused)?),
                 NodeBody::Function(f) => {
@@ -97,7 +101,15 @@ impl Blueprint {
     /// The source of a node, if it is one.
     pub(crate) fn source(&self, node: NodeIndex) -> Option<&dyn Source> {
         match &self.parts[node.0] {
-            Part::Source(source) => Some(&**source),
+            Part::Source(source, _) => Some(&**source),
+            _ => None,
+        }
+    }
+
+    /// The group in which the subtasks of a source are aligned, if they are.
+    pub(crate) fn alignment(&self, node: NodeIndex) -> Option<&AlignmentGroup> {
+        match &self.parts[node.0] {
+            Part::Source(_, alignment) => alignment.as_ref(),
             _ => None,
         }
     }

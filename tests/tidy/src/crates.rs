@@ -16,7 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("host/operator", &["host/state", "host/types"]),
     ("host/wasm", &["host/operator", "host/state", "host/types"]),
     ("host/net", &["host/protocol", "host/types"]),
-    ("host/operators", &["host/operator", "host/state", "host/types"]),
+    ("host/operators", &["host/operator", "host/protocol", "host/state", "host/types"]),
     ("host/connectors", &["host/operator", "host/types"]),
     ("host/task", &["host/operator", "host/state", "host/net", "host/protocol", "host/types"]),
     (

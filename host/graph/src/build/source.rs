@@ -106,7 +106,8 @@ fn time(
         }
         columns.push(found);
     }
-    Some(SourceTime { columns, out_of_orderness: table.out_of_orderness, idle: table.idle })
+    let TimeTable { out_of_orderness, idle, alignment, .. } = *table;
+    Some(SourceTime { columns, out_of_orderness, idle, alignment })
 }
 
 fn port_of(name: &Option<String>, outputs: &[(String, Schema)]) -> Option<usize> {

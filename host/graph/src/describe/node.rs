@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::columns::{OutputDescription, ReadDescription, output, reads};
 use crate::{
-    FunctionNode, LogicalGraph, LogicalNode, NodeBody, NodeIndex, RowPolicy, SourceNode, TimeSpec,
-    TrapPolicy, Trigger, WindowAssigner, WindowSpec, logical::kind_name, units::duration_text,
+    FunctionNode, LogicalGraph, LogicalNode, NodeBody, NodeIndex, RowPolicy, SourceAlignment, SourceNode,
+    TimeSpec, TrapPolicy, Trigger, WindowAssigner, WindowSpec, logical::kind_name, units::duration_text,
 };
 
 /// A source, operator or sink.
@@ -95,6 +95,9 @@ pub struct TimeDescription {
     /// After how long watermarks are no longer held up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<String>,
+    /// How far a source's subtasks may be apart, or `off`, where the job file says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alignment: Option<String>,
 }
 
 pub(super) fn describe(graph: &LogicalGraph, index: NodeIndex) -> NodeDescription {
@@ -159,6 +162,11 @@ fn source_time(node: &LogicalNode, source: &SourceNode) -> Option<TimeDescriptio
         column,
         out_of_orderness: duration_text(time.out_of_orderness),
         idle: time.idle.map(duration_text),
+        alignment: match time.alignment {
+            SourceAlignment::Usual => None,
+            SourceAlignment::MaxDrift(drift) => Some(duration_text(drift)),
+            SourceAlignment::Off => Some("off".to_owned()),
+        },
     })
 }
 
@@ -167,6 +175,7 @@ fn time(node: &LogicalNode, time: &TimeSpec) -> TimeDescription {
         column: node.inputs[0].schema.fields()[time.column].name.clone(),
         out_of_orderness: duration_text(time.out_of_orderness),
         idle: time.idle.map(duration_text),
+        alignment: None,
     }
 }
 

@@ -116,9 +116,13 @@ impl Display for WindowDescription {
 impl Display for TimeDescription {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}, out of order by {}", self.column, self.out_of_orderness)?;
-        match &self.idle {
-            Some(idle) => write!(f, ", idle after {idle}"),
+        if let Some(idle) = &self.idle {
+            write!(f, ", idle after {idle}")?;
+        }
+        match self.alignment.as_deref() {
             None => Ok(()),
+            Some("off") => f.write_str(", not aligned"),
+            Some(drift) => write!(f, ", aligned within {drift}"),
         }
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn read_source(name: String, entry: &Entry, problems: &Problems) -> O
     let schema = schema(&mut table);
     let columns = schema.as_ref().map_or(0, Vec::len);
     let schema_broken = table.free_table("schema").is_some_and(|entries| entries.len() != columns);
-    let time = time::read(&mut table);
+    let time = time::read_of_source(&mut table);
     let on_error = on_error(&mut table);
     let common = common(name, entry, &mut table);
     let options = ConnectorOptions::new(table);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{document::Spanned, table_reader::TableReader};
+use crate::{SourceAlignment, document::Spanned, table_reader::TableReader, units::parse_duration};
 
 #[derive(Debug)]
 pub(crate) struct TimeTable {
@@ -10,9 +10,20 @@ pub(crate) struct TimeTable {
     pub(crate) column: Option<Spanned<String>>,
     pub(crate) out_of_orderness: Duration,
     pub(crate) idle: Option<Duration>,
+    pub(crate) alignment: SourceAlignment,
 }
 
+/// The `time` of a source.
+pub(crate) fn read_of_source(table: &mut TableReader<'_>) -> Option<TimeTable> {
+    read_table(table, true)
+}
+
+/// The `time` of an operator, which nothing aligns: it takes what comes.
 pub(crate) fn read(table: &mut TableReader<'_>) -> Option<TimeTable> {
+    read_table(table, false)
+}
+
+fn read_table(table: &mut TableReader<'_>, of_source: bool) -> Option<TimeTable> {
     let mut time = table.table("time")?;
     let column = time.string("column");
     if time.entry("column").is_none() {
@@ -20,6 +31,18 @@ pub(crate) fn read(table: &mut TableReader<'_>) -> Option<TimeTable> {
     }
     let out_of_orderness = time.duration("out-of-orderness").map_or(Duration::ZERO, |d| d.value);
     let idle = time.positive_duration("idle").map(|d| d.value);
+    let expected = "a span of time such as \"10s\", or \"off\"";
+    let alignment = of_source.then(|| time.parsed("alignment", expected, parse_alignment)).flatten();
     time.finish();
-    Some(TimeTable { column, out_of_orderness, idle })
+    let alignment = alignment.map_or(SourceAlignment::Usual, |a| a.value);
+    Some(TimeTable { column, out_of_orderness, idle, alignment })
+}
+
+fn parse_alignment(text: &str) -> Result<SourceAlignment, String> {
+    match text {
+        "off" => Ok(SourceAlignment::Off),
+        _ => parse_duration(text)
+            .map(SourceAlignment::MaxDrift)
+            .map_err(|e| format!("{e}; or \"off\" for none at all")),
+    }
 }

@@ -92,6 +92,20 @@ pub struct SourceTime {
     pub out_of_orderness: Duration,
     /// After how long without a row the source no longer holds up watermarks.
     pub idle: Option<Duration>,
+    /// Whether its subtasks wait for each other.
+    pub alignment: SourceAlignment,
+}
+
+/// Whether a subtask of a source that is ahead of the slowest one in event time waits for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceAlignment {
+    /// By rows where subtasks read the same event time side by side, as those of a generator do; else not at all.
+    #[default]
+    Usual,
+    /// When it is ahead by more than this.
+    MaxDrift(Duration),
+    /// Never.
+    Off,
 }
 
 /// How rows get their event times in the middle of a job.

@@ -51,7 +51,7 @@ path = "m.wasm"
 [source.trips]
 connector = "memory"
 schema = { at = "timestamp", city = "utf8", fare = "float64?", rides = "int32" }
-time = { column = "at", out-of-orderness = "1m30s", idle = "30s" }
+time = { column = "at", out-of-orderness = "1m30s", idle = "30s", alignment = "1m" }
 on-error = "dead-letter"
 
 [operator.known]
@@ -89,7 +89,7 @@ input = ["trips.dead-letter", "known.dead-letter"]
             job sides: parallelism 1, 1 slot, 2 tasks
             task 1 x1: trips -> known -> stats -> out -> late -> unknown
               trips: source memory
-                time     at, out of order by 1m30s, idle after 30s
+                time     at, out of order by 1m30s, idle after 30s, aligned within 1m
                 on error dead-letter
                 out      at timestamp, city utf8, fare float64?, rides int32
                 out dead-letter operator utf8, subtask int32, position utf8?, reason utf8, row utf8
@@ -211,6 +211,25 @@ input = "keyed"
             task 7 x1: one
               one: sink memory
                 from     keyed.output
+        "#]],
+    );
+}
+
+#[test]
+fn sources_need_not_be_aligned() {
+    let job = "[job]\nname = \"apart\"\n[source.trips]\nconnector = \"memory\"\nschema = { at = \"timestamp\" }\n\
+        time = { column = \"at\", alignment = \"off\" }\n[sink.out]\nconnector = \"memory\"\ninput = \"trips\"";
+    check(
+        job,
+        expect![[r#"
+            accepted
+            job apart: parallelism 1, 1 slot, 1 task
+            task 1 x1: trips -> out
+              trips: source memory
+                time     at, out of order by 0ms, not aligned
+                out      at timestamp
+              out: sink memory
+                from     trips.output
         "#]],
     );
 }

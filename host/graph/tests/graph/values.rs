@@ -295,6 +295,19 @@ function = "m.known""#,
         "#]],
     );
     check_edited(
+        &[(r#"out-of-orderness = "10s""#, r#"alignment = "never""#)],
+        expect![[r#"
+            refused
+              × `alignment` of `time` of [source.trips]: expected a span of time such as "10s", "250ms" or "1h30m" (d,
+              │ h, m, s, ms), found "never"; or "off" for none at all
+                ╭─[jobs/job.toml:11:37]
+             11 │ time = { column = "at", alignment = "never" }
+                ·                                     ───┬───
+                ·                                        ╰── cannot be read
+                ╰────
+        "#]],
+    );
+    check_edited(
         &[(r#"out-of-orderness = "10s""#, r#"out-of-orderness = "10s", idle = "0s""#)],
         expect![[r#"
             refused

@@ -24,7 +24,7 @@ pub(super) fn check(plan: &Plan, parts: &[Part]) -> Result<(), BuildError> {
         }
     }
     for (source, part) in parts.iter().enumerate() {
-        let Part::Source(reader) = part else { continue };
+        let Part::Source(reader, _) = part else { continue };
         let Some(read) = reader.reads().map(|path| real(&path)) else { continue };
         if let Some((sink, folder)) = sinks.iter().find(|(_, folder)| read.starts_with(folder)) {
             return Err(BuildError::ReadsOwnOutput {

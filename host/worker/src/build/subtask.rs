@@ -119,10 +119,11 @@ impl SubtaskBuilder {
         ctx: &OperatorContext,
         splits: SplitRequests,
     ) -> Result<SourceTask, OperatorError> {
+        let alignment = self.blueprint.alignment(node).and_then(|group| group.member(self.subtask.index.0));
         let node = self.plan.logical.node(node);
         let NodeBody::Source(body) = &node.body else { unreachable!("only a source has a source") };
         let spec = SourceSpec { times: self.source_times(body), row_errors: row_errors(node) };
-        let operator = ReaderOperator::new(spec, source.reader(ctx)?, ctx.clone());
+        let operator = ReaderOperator::new(spec, source.reader(ctx)?, ctx.clone()).aligned(alignment);
         Ok(SourceTask { operator: Box::new(operator), splits })
     }
 
