@@ -66,7 +66,11 @@ const KEYED: &str = "key = [\"n\"]";
 #[test]
 fn panics_are_told_with_their_text_and_where_they_happened() {
     fails("hostile.panics_on_open", "", &["panicked while opening", "trapped in `open`"]);
-    fails("hostile.panics_on_row", "", &["panicked at row 1", "panics.rs", "trapped in `apply`"]);
+    fails(
+        "hostile.panics_on_row",
+        "",
+        &["panicked at row 1", "panics.rs", "trapped in `apply`", "records 0 to 999"],
+    );
     fails("hostile.process_panics_on_open", KEYED, &["panicked while opening a process function"]);
     fails("hostile.panics_on_timer", KEYED, &["panicked at the timer of", "trapped in `on-timer`"]);
 }
@@ -146,6 +150,7 @@ fn of_a_thousand_rows_ten_that_trap_are_found_and_set_aside() {
         let reason = letter["reason"].as_str().expect("text");
         assert!(reason.contains(&format!("the number {n} is poison")), "{reason}");
         assert_eq!(letter["operator"], "victim");
+        assert_eq!(letter["position"], format!("numbers: record {}", n - 1));
     }
 }
 

@@ -9,3 +9,4 @@ mod cli_new;
 mod examples;
 mod faults;
 mod languages;
+mod sources;

@@ -1,7 +1,7 @@
 //! What can go wrong in an operator, whose fault it is and whether trying again helps.
 
 use millstream_state::StateError;
-use millstream_types::{BatchError, KeyError};
+use millstream_types::{Batch, BatchError, KeyError};
 
 /// Whose fault an error is: it decides who is told and whether a restart makes sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,14 @@ pub enum OperatorError {
     /// Rows do not have the columns that the plan promised.
     #[error(transparent)]
     Batch(#[from] BatchError),
+    /// A call failed over rows that come from a known place.
+    #[error("in the rows of {positions}")]
+    At {
+        /// Where the rows of the call stand in their source.
+        positions: String,
+        /// What went wrong.
+        source: Box<OperatorError>,
+    },
     /// A row was refused under the policy `fail`.
     #[error(
         "row refused: {reason}; row: {row}; set `on-error = \"skip\"` or `\"dead-letter\"` to go on without such rows"
@@ -45,6 +53,16 @@ pub enum OperatorError {
 }
 
 impl OperatorError {
+    /// Says where the rows stand that a call failed over, if that says more than the error itself.
+    pub fn at(self, batch: &Batch) -> Self {
+        match (batch.positions(), self) {
+            (Some(positions), error @ (Self::Function(_) | Self::Key(_))) => {
+                Self::At { positions: positions.to_string(), source: Box::new(error) }
+            }
+            (_, error) => error,
+        }
+    }
+
     /// Whose fault it is.
     pub fn whose(&self) -> Whose {
         match self {
@@ -52,6 +70,7 @@ impl OperatorError {
                 Whose::User
             }
             OperatorError::Connector(e) => e.whose,
+            OperatorError::At { source, .. } => source.whose(),
             OperatorError::State(_) | OperatorError::Batch(_) => Whose::Internal,
         }
     }

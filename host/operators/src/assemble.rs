@@ -133,7 +133,8 @@ impl OutputSpec {
 impl PortLayout {
     fn each(&self, origin: &Batch, made: &[ArrayRef]) -> Result<Batch, millstream_types::BatchError> {
         let columns = self.fill(made, |i| origin.column(i).clone());
-        Batch::new(&self.schema, columns, origin.times().clone())
+        let batch = Batch::new(&self.schema, columns, origin.times().clone())?;
+        Ok(batch.with_positions(origin.positions().cloned()))
     }
 
     fn picked(
@@ -148,7 +149,8 @@ impl PortLayout {
             if sparse { compact(&gathered) } else { gathered }
         });
         let times = rows.values().iter().map(|&r| origin.times()[r as usize]).collect();
-        Batch::new(&self.schema, columns, times)
+        let batch = Batch::new(&self.schema, columns, times)?;
+        Ok(batch.with_positions(origin.positions().map(|p| p.pick(rows.values()))))
     }
 
     fn fill(&self, made: &[ArrayRef], carried: impl Fn(usize) -> ArrayRef) -> Vec<ArrayRef> {

@@ -12,7 +12,8 @@ use crate::json_row::row_json;
 
 /// The columns of dead letters.
 ///
-/// `position` is where the row stands in its source, where that is known; `row` is the row as JSON, or the text that
+/// `position` is where the row stands in its source: its own place within the chain of the source, the range that it
+/// comes from behind an exchange, and null where rows are of no one input; `row` is the row as JSON, or the text that
 /// could not be read as one.
 pub fn dead_letter_schema() -> Schema {
     Schema::new(vec![
@@ -67,7 +68,7 @@ impl RowErrors {
         out: &mut Collector,
     ) -> Result<(), OperatorError> {
         self.treat(rejected, out, |r| Letter {
-            position: None,
+            position: batch.positions().map(|positions| positions.of(r.row as usize)),
             reason: r.reason.clone(),
             row: row_json(batch, r.row as usize),
             time: batch.times()[r.row as usize],

@@ -26,8 +26,13 @@ impl Operator for UnionOperator {
         out: &mut Collector,
     ) -> Result<(), OperatorError> {
         let same = batch.records().schema_ref() == self.schema.arrow();
+        if same {
+            out.emit(0, batch);
+            return Ok(());
+        }
         let columns = batch.records().columns().to_vec();
-        out.emit(0, if same { batch } else { Batch::new(&self.schema, columns, batch.times().clone())? });
+        let union = Batch::new(&self.schema, columns, batch.times().clone())?;
+        out.emit(0, union.with_positions(batch.positions().cloned()));
         Ok(())
     }
 }

@@ -207,7 +207,10 @@ impl Chain {
             None => Ok(pass_through(&call, &mut self.collector)),
         };
         OperatorMetrics::add(&ctx.metrics.busy_nanos, nanos(started.elapsed()));
-        let progress = progress.map_err(|e| self.failed(index, e))?;
+        let progress = progress.map_err(|e| match &call {
+            Call::Batch(_, batch) => self.failed(index, e.at(batch)),
+            _ => self.failed(index, e),
+        })?;
         if progress == Progress::More {
             self.stack.push(Step::Call(index, call));
         } else if let Some(last) = passed_on(call) {

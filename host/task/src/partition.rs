@@ -2,7 +2,7 @@
 
 use arrow_array::UInt32Array;
 use arrow_buffer::ScalarBuffer;
-use millstream_types::{Batch, EncodedKeys, KeyError, MaxParallelism, encode_keys, long_keys};
+use millstream_types::{Batch, EncodedKeys, KeyError, MaxParallelism, Positions, encode_keys, long_keys};
 
 /// How an edge deals out its rows.
 #[derive(Clone, Debug)]
@@ -50,13 +50,15 @@ impl HashSplitter {
         self.count(max, targets);
         let order = self.place();
         let mut start = 0;
+        let range = batch.positions().map(Positions::range);
         let take = |&count: &u32| {
             let rows = order.slice(start, count as usize);
             start += count as usize;
             match count as usize {
                 0 => None,
                 all if all == batch.rows() => Some(batch.clone()),
-                _ => Some(batch.take(&UInt32Array::new(rows, None))),
+                // What waits in a queue refers to no picks.
+                _ => Some(batch.take(&UInt32Array::new(rows, None)).with_positions(range.clone())),
             }
         };
         Ok(self.counts.iter().map(take).collect())
@@ -122,7 +124,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::{Int64Array, RecordBatch, StringViewArray, cast::AsArray, types::Int64Type};
-    use millstream_types::{DataType, Field, Schema, hash_key};
+    use millstream_types::{DataType, Field, RecordNumbers, RecordUnit, Schema, hash_key};
 
     use super::*;
 
@@ -172,5 +174,20 @@ mod tests {
     fn one_target_gets_the_batch_as_it_is() {
         let parts = HashSplitter::default().split(&batch(&["a", "b"]), &[0], MaxParallelism::DEFAULT, 1);
         assert_eq!(parts.expect("nothing to encode")[0].as_ref().map(Batch::rows), Some(2));
+    }
+
+    #[test]
+    fn rows_that_are_dealt_out_keep_the_range_that_they_come_from() {
+        let words: Vec<String> = (0..100).map(|i| format!("key {i}")).collect();
+        let numbers = RecordNumbers::Even { first: 2, stride: 1, rows: 100 };
+        let positions = Positions::read("a.csv".into(), RecordUnit::Line, numbers);
+        let batch =
+            batch(&words.iter().map(String::as_str).collect::<Vec<_>>()).with_positions(Some(positions));
+        let parts =
+            HashSplitter::default().split(&batch, &[0], MaxParallelism::DEFAULT, 2).expect("short keys");
+        for part in parts {
+            let part = part.expect("100 keys reach both");
+            assert_eq!(part.positions().map(|p| p.of(0)).as_deref(), Some("a.csv: lines 2 to 101"));
+        }
     }
 }

@@ -9,17 +9,19 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::DataType as ArrowType;
 use arrow_select::{concat::concat_batches, take::take};
 
-use crate::{NO_TIME, Schema};
+use crate::{NO_TIME, Positions, Schema};
 
 /// Rows of one stream: Arrow columns and the event time of each row.
 ///
 /// Cloning and slicing share the buffers. `kinds` is there for changelog streams: a byte a row (0 insert,
-/// 1 update-before, 2 update-after, 3 delete); none means that every row is an insert.
+/// 1 update-before, 2 update-after, 3 delete); none means that every row is an insert. `positions` is where the rows
+/// stand in their source, as far as that is known: for messages.
 #[derive(Clone, Debug)]
 pub struct Batch {
     records: RecordBatch,
     times: ScalarBuffer<i64>,
     kinds: Option<ScalarBuffer<u8>>,
+    positions: Option<Positions>,
 }
 
 /// Columns that do not make a batch of a schema.
@@ -49,7 +51,7 @@ impl Batch {
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(times.len()));
         let records = RecordBatch::try_new_with_options(schema.arrow().clone(), arrays, &options)
             .map_err(|e| BatchError::Columns { schema: schema.names(), reason: e.to_string() })?;
-        Ok(Self { records, times, kinds: None })
+        Ok(Self { records, times, kinds: None, positions: None })
     }
 
     /// No rows and no columns.
@@ -58,13 +60,14 @@ impl Batch {
             records: RecordBatch::new_empty(Schema::empty().arrow().clone()),
             times: Vec::new().into(),
             kinds: None,
+            positions: None,
         }
     }
 
     /// A batch whose rows have no event time yet.
     pub fn without_times(records: RecordBatch) -> Self {
         let times = ScalarBuffer::from(vec![NO_TIME; records.num_rows()]);
-        Self { records, times, kinds: None }
+        Self { records, times, kinds: None, positions: None }
     }
 
     /// The same rows with other times.
@@ -73,6 +76,16 @@ impl Batch {
             return Err(BatchError::Times { times: times.len(), rows: self.rows() });
         }
         Ok(Self { times, ..self })
+    }
+
+    /// The same rows, which stand there in their source.
+    pub fn with_positions(self, positions: Option<Positions>) -> Self {
+        Self { positions, ..self }
+    }
+
+    /// Where the rows stand in their source, if that is known.
+    pub fn positions(&self) -> Option<&Positions> {
+        self.positions.as_ref()
     }
 
     /// How many rows there are.
@@ -106,6 +119,7 @@ impl Batch {
             records: self.records.slice(offset, length),
             times: self.times.slice(offset, length),
             kinds: self.kinds.as_ref().map(|k| k.slice(offset, length)),
+            positions: self.positions.as_ref().map(|p| p.slice(offset)),
         }
     }
 
@@ -122,7 +136,8 @@ impl Batch {
             .expect("gathered columns have the schema of their source");
         let times = indices.values().iter().map(|&i| self.times[i as usize]).collect();
         let kinds = self.kinds.as_ref().map(|k| indices.values().iter().map(|&i| k[i as usize]).collect());
-        Self { records, times, kinds }
+        let positions = self.positions.as_ref().map(|p| p.pick(indices.values()));
+        Self { records, times, kinds, positions }
     }
 
     /// The rows of `batches`, one behind the other; they have one schema. `None` if there is no batch.
@@ -142,7 +157,8 @@ impl Batch {
             let of = |b: &Batch| b.kinds.as_ref().map_or_else(|| vec![0; b.rows()], |k| k.to_vec());
             batches.iter().flat_map(of).collect()
         });
-        Some(Batch { records, times, kinds })
+        let positions = Positions::concat(batches.iter().map(|b| b.positions.as_ref()));
+        Some(Batch { records, times, kinds, positions })
     }
 
     /// Copies text and bytes out of buffers of which only a small part is shown: see [`compact`].

@@ -10,6 +10,7 @@ mod key_group;
 mod limits;
 mod long_key;
 mod manifest;
+mod positions;
 mod schema;
 mod time;
 
@@ -25,5 +26,6 @@ pub use manifest::{
     Accumulator, Carry, Clock, Column, Distribution, Function, FunctionKind, Input, Lifecycle,
     MANIFEST_VERSION, Manifest, ManifestError, Module, Output, Parameter, Redistribution, State, StateKind,
 };
+pub use positions::{Positions, RecordNumbers, RecordUnit};
 pub use schema::{DataType, Field, ParseTypeError, Schema};
 pub use time::{MAX_WATERMARK, MIN_WATERMARK, NO_TIME, Window};

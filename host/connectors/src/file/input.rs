@@ -28,6 +28,8 @@ pub(crate) struct RecordInput {
     start: usize,
     /// Line of that byte in its file.
     line: u64,
+    /// Line breaks from there to the end of the found records, once they have been counted.
+    line_breaks: Option<u64>,
     /// Bytes at the end of the buffer that are not in the file: a line break that its last line lacks.
     added: usize,
     /// Nothing more can be read, perhaps for this reason.
@@ -77,6 +79,7 @@ impl RecordInput {
             end: (split.end != u64::MAX).then_some(split.end),
             start: 0,
             line: split.line,
+            line_breaks: None,
             added: 0,
             ended: false,
             failure: None,
@@ -149,6 +152,14 @@ impl RecordInput {
         found.map(next_line).collect()
     }
 
+    /// The line on which the first found record starts, if every line from there on is one.
+    pub(crate) fn line_by_line(&mut self) -> Option<u64> {
+        let last = self.records.last()?.bytes.end;
+        let breaks = count_lines(&self.buffer[self.start..last]);
+        self.line_breaks = Some(breaks);
+        (breaks == self.records.len() as u64).then_some(self.line)
+    }
+
     /// Where what comes next begins in the (decompressed) file, and on which line.
     pub(crate) fn position(&self) -> (u64, u64) {
         let added = if self.start == self.buffer.len() { self.added } else { 0 };
@@ -158,7 +169,10 @@ impl RecordInput {
     /// Lets go of the records that [`RecordInput::next`] found.
     pub(crate) fn consume(&mut self) {
         if let Some(last) = self.records.last() {
-            self.skip(last.bytes.end);
+            let end = last.bytes.end;
+            self.line +=
+                self.line_breaks.take().unwrap_or_else(|| count_lines(&self.buffer[self.start..end]));
+            self.start = end;
             self.records.clear();
         }
     }

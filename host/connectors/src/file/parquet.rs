@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray, types::TimestampM
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType as ArrowType, Schema as ArrowSchema};
 use millstream_operator::{BadRow, ConnectorError};
-use millstream_types::{DataType, Field, Limits, Schema};
+use millstream_types::{DataType, Field, Limits, Positions, RecordNumbers, RecordUnit, Schema};
 use parquet::{
     arrow::{
         ProjectionMask,
@@ -116,6 +116,7 @@ impl ParquetReader {
         let mut decoded = Decoded::without_bad(found.num_rows(), columns, bad);
         let bad = std::mem::take(&mut decoded.bad);
         let batch = rows::batch(&self.schema, vec![decoded]).map_err(|e| not_readable(&self.file, e))?;
+        let batch = batch.with_positions(Some(self.positions(first, found.num_rows(), &bad)));
         Ok(Some((batch, self.bad_rows(first, &found, bad))))
     }
 
@@ -143,6 +144,17 @@ impl ParquetReader {
             }
         }
         Ok(column)
+    }
+
+    /// Where those of `rows` rows stand that are not bad.
+    fn positions(&self, first: u64, rows: usize, bad: &BTreeMap<usize, String>) -> Positions {
+        let numbers = if bad.is_empty() {
+            RecordNumbers::Even { first, stride: 1, rows }
+        } else {
+            let good = (0..rows).filter(|row| !bad.contains_key(row));
+            RecordNumbers::Each(good.map(|row| first + row as u64).collect())
+        };
+        Positions::read(self.file.clone(), RecordUnit::Row, numbers)
     }
 
     fn bad_rows(&self, first: u64, found: &RecordBatch, bad: BTreeMap<usize, String>) -> Vec<BadRow> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use millstream_operator::{BadRow, ConnectorError};
-use millstream_types::{Batch, Limits, Schema};
+use millstream_types::{Batch, Limits, Positions, RecordNumbers, RecordUnit, Schema};
 
 use super::{
     input::{BrokenRecord, Next, Record, RecordInput},
@@ -58,9 +58,10 @@ impl TextReader {
                 };
                 isolation.decode(0, self.input.records());
                 let Isolation { pieces, bad, .. } = isolation;
+                let positions = self.positions(&bad);
                 let bad = self.bad_rows(bad);
                 self.input.consume();
-                Ok(Some((self.batch(pieces)?, bad)))
+                Ok(Some((self.batch(pieces)?.with_positions(Some(positions)), bad)))
             }
         }
     }
@@ -69,6 +70,21 @@ impl TextReader {
         rows::batch(&self.schema, pieces).map_err(|e| {
             ConnectorError::external(format!("{}: decoded columns do not fit the schema", self.file), e)
         })
+    }
+
+    /// Where the rows stand that are not bad. Only where records are more or less than a line, or some are left out,
+    /// has each row a number of its own.
+    fn positions(&mut self, bad: &[(usize, String)]) -> Positions {
+        let rows = self.input.records().len();
+        let numbers = match self.input.line_by_line() {
+            Some(first) if bad.is_empty() => RecordNumbers::Even { first, stride: 1, rows },
+            _ => {
+                let mut bad = bad.iter().map(|(index, _)| *index).peekable();
+                let good = (0..rows).filter(|index| bad.next_if_eq(index).is_none());
+                RecordNumbers::Each(self.input.lines_of(good))
+            }
+        };
+        Positions::read(self.file.clone(), RecordUnit::Line, numbers)
     }
 
     fn bad_rows(&self, bad: Vec<(usize, String)>) -> Vec<BadRow> {

@@ -1,13 +1,13 @@
 //! The `generator` source.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use millstream_operator::{
     Boundedness, ConnectorError, OperatorContext, Read, Source, SourceSnapshot, Split, SplitEnumerator,
     SplitReader,
 };
-use millstream_types::{Limits, Schema};
+use millstream_types::{Batch, Limits, Positions, RecordNumbers, RecordUnit, Schema};
 use serde_json::Value;
 
 use super::{
@@ -53,6 +53,10 @@ impl Source for GeneratorSource {
         }
     }
 
+    fn is_side_by_side(&self) -> bool {
+        true
+    }
+
     fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>, ConnectorError> {
         Ok(Box::new(GeneratorEnumerator::new(self.records, parallelism)))
     }
@@ -67,6 +71,7 @@ impl Source for GeneratorSource {
 
     fn reader(&self, ctx: &OperatorContext) -> Result<Box<dyn SplitReader>, ConnectorError> {
         Ok(Box::new(GeneratorReader {
+            name: Arc::from(ctx.operator.as_str()),
             generator: self.kind.generator(),
             seconds: self.seconds,
             rate: self.rate.map(|rate| rate / f64::from(ctx.parallelism)),
@@ -78,6 +83,8 @@ impl Source for GeneratorSource {
 
 /// Makes the records of one subtask.
 struct GeneratorReader {
+    /// The source's, for positions.
+    name: Arc<str>,
     generator: Box<dyn Generate>,
     seconds: Option<f64>,
     rate: Option<f64>,
@@ -100,6 +107,24 @@ enum Turn {
 }
 
 impl GeneratorReader {
+    fn generate(&mut self, numbers: &Numbers) -> Vec<(usize, Batch)> {
+        let Numbers { first, stride, count: rows, .. } = *numbers;
+        // With several ports the records of each are here and there.
+        let numbers_of = |batch: &Batch| {
+            if batch.rows() == rows {
+                RecordNumbers::Even { first, stride, rows }
+            } else {
+                RecordNumbers::Within(first, first + stride * rows.saturating_sub(1) as u64)
+            }
+        };
+        let name = self.name.clone();
+        let with_positions = |(port, batch): (usize, Batch)| {
+            let positions = Positions::read(name.clone(), RecordUnit::Record, numbers_of(&batch));
+            (port, batch.with_positions(Some(positions)))
+        };
+        self.generator.generate(numbers).into_iter().map(with_positions).collect()
+    }
+
     fn turn(&mut self) -> Turn {
         let Some(split) = &mut self.split else {
             return Turn::Finished;
@@ -139,9 +164,7 @@ impl SplitReader for GeneratorReader {
     /// Cancel-safe: it never waits.
     async fn read(&mut self) -> Result<Read, ConnectorError> {
         Ok(match self.turn() {
-            Turn::Records(numbers) => {
-                Read::Rows { batches: self.generator.generate(&numbers), bad: Vec::new() }
-            }
+            Turn::Records(numbers) => Read::Rows { batches: self.generate(&numbers), bad: Vec::new() },
             Turn::Wait(time) => Read::Wait(time),
             Turn::Finished => {
                 self.split = None;

@@ -60,6 +60,32 @@ fn csv_columns_are_found_by_name() {
 }
 
 #[test]
+fn csv_fields_that_are_empty_or_missing() {
+    let columns = [("n", "int32?"), ("text", "utf8?"), ("bytes", "binary?"), ("must", "utf8")];
+    let text = "n,text,bytes,must\n1,,,\n\"\",\"\",\"\",\"\"\n,NULL,NULL,NULL\n";
+    check(
+        &text.replace("NULL", ""),
+        json!({"format": "csv"}),
+        &columns,
+        expect![[r#"
+            {"n":1,"must":""}
+            {"text":"","bytes":"","must":""}
+            {"must":""}
+        "#]],
+    );
+    check(
+        &text.replace(",NULL\n", ",x\n"),
+        json!({"format": {"csv": {"null": "NULL"}}}),
+        &columns,
+        expect![[r#"
+            {"n":1,"text":"","bytes":"","must":""}
+            {"text":"","bytes":"","must":""}
+            {"must":"x"}
+        "#]],
+    );
+}
+
+#[test]
 fn csv_without_header_goes_by_position() {
     check(
         "1|NULL|true\n-2|'x|y'|False",
@@ -269,6 +295,58 @@ fn new_files_are_found_while_watching() {
         matches!(enumerator.next_split(0), Ok(Assignment::Splits(splits)) if splits[0].id.contains("1.jsonl"))
     );
     assert!(matches!(enumerator.next_split(0), Ok(Assignment::Later(_))));
+}
+
+/// The row of each place.
+fn places(found: &Found, folder: &Path) -> Vec<String> {
+    let of = |batch: &millstream_types::Batch| {
+        let positions = batch.positions().expect("what was read stands somewhere").clone();
+        (0..batch.rows())
+            .map(move |row| crate::support::without_folder(&positions.of(row), folder))
+            .collect::<Vec<_>>()
+    };
+    let places = found.batches.iter().flat_map(of);
+    places.zip(found.rows()).map(|(place, row)| format!("{place} {row}")).collect()
+}
+
+#[test]
+fn every_row_has_its_place() {
+    let folder = tempdir().expect("a folder");
+    let columns = [("n", "int32")];
+    let files = [
+        ("even.csv", "n,t\n1,\n2,\n3,"),
+        ("uneven.csv", "\n\nn,t\n1,\n2,\"a\nb\"\n\n3,\n"),
+        ("bad.csv", "n,t\n1,\nx,\n3,\n"),
+        ("rows.jsonl", "{\"n\":1}\n{\"n\":2}\n{\"n\":\"3\"}\n{\"n\":4}\n"),
+    ];
+    let mut all = Vec::new();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).expect("written");
+        let format = name.rsplit('.').next();
+        for split_size in [4, 1000] {
+            let options = json!({"path": name, "format": format, "split-size": split_size});
+            let found = places(&read_files(folder.path(), options, &columns), folder.path());
+            all.push(found.join("; "));
+        }
+    }
+    let rows = read_files(folder.path(), json!({"path": "rows.jsonl", "format": "jsonl"}), &[("n", "int32")]);
+    let parquet = sink("file", json!({"path": "p", "format": "parquet"}), folder.path());
+    write(&*parquet, &schema(&columns), &rows.batches).expect("written");
+    let found = read_files(folder.path(), json!({"path": "p", "format": "parquet"}), &columns);
+    let parquet = places(&found, folder.path()).join("; ");
+    let name = parquet.split(':').next().unwrap_or_default().to_owned();
+    all.push(parquet.replace(&name, "p.parquet"));
+    expect![[r#"
+        even.csv:2 {"n":1}; even.csv:3 {"n":2}; even.csv:4 {"n":3}
+        even.csv:2 {"n":1}; even.csv:3 {"n":2}; even.csv:4 {"n":3}
+        uneven.csv:4 {"n":1}; uneven.csv:5 {"n":2}; uneven.csv:8 {"n":3}
+        uneven.csv:4 {"n":1}; uneven.csv:5 {"n":2}; uneven.csv:8 {"n":3}
+        bad.csv:2 {"n":1}; bad.csv:4 {"n":3}
+        bad.csv:2 {"n":1}; bad.csv:4 {"n":3}
+        rows.jsonl:1 {"n":1}; rows.jsonl:2 {"n":2}; rows.jsonl:4 {"n":4}
+        rows.jsonl:1 {"n":1}; rows.jsonl:2 {"n":2}; rows.jsonl:4 {"n":4}
+        p.parquet: row 1 {"n":1}; p.parquet: row 2 {"n":2}; p.parquet: row 3 {"n":4}"#]]
+    .assert_eq(&all.join("\n"));
 }
 
 proptest! {

@@ -233,6 +233,20 @@ fn options_are_checked() {
 }
 
 #[test]
+fn records_have_their_numbers() {
+    let source = source("generator", json!({"kind": "bench-window", "records": 10}), &[], Path::new(""));
+    let found = read_subtask(&*source, 1, 4).expect("generated");
+    let positions = found.batches[0].positions().expect("numbers");
+    assert_eq!(
+        (positions.of(2), positions.to_string()),
+        ("operator: record 9".into(), "operator: records 1 to 9".into())
+    );
+    let found = generate(json!({"kind": "bench-nexmark", "records": 50}));
+    let positions = found.batches[0].positions().expect("numbers");
+    assert_eq!(positions.of(2), "operator: records 0 to 49", "of one port of several no more is known");
+}
+
+#[test]
 fn a_rate_is_kept_and_wall_time_ends_it() {
     let started = std::time::Instant::now();
     let found = generate(json!({"kind": "bench-map", "rate": 10_000, "seconds": 0.2}));

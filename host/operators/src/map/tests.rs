@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc, sync::atomic::Ordering::Relaxed};
 
 use arrow_array::{ArrayRef, Int64Array, cast::AsArray, types::Int64Type};
 use millstream_operator::{FunctionOutput, MetricValue, Origin, RowPolicy};
-use millstream_types::{BarrierKind, Carry, Columns, DataType, Field};
+use millstream_types::{BarrierKind, Carry, Columns, DataType, Field, Positions, RecordNumbers, RecordUnit};
 
 use super::*;
 use crate::{
@@ -190,4 +190,43 @@ fn a_life_cycle_call_without_rows_makes_nothing_of_a_port_that_extends() {
     let spec = MapSpec { lifecycle: vec![Lifecycle::EndOfInput], ..spec(RowPolicy::Fail, OnTrap::Fail) };
     let mut operator = MapOperator::new(spec, Box::new(function), context("f"));
     assert_eq!(end_of_input(&mut operator).expect("ends"), "watermark end\n");
+}
+
+/// Lines 2 and on of a file.
+fn lines_of(batch: Batch) -> Batch {
+    let numbers = RecordNumbers::Even { first: 2, stride: 1, rows: batch.rows() };
+    batch.with_positions(Some(Positions::read("n.csv".into(), RecordUnit::Line, numbers)))
+}
+
+#[test]
+fn refused_rows_keep_their_place_in_the_source_behind_other_operators() {
+    let mut first = operator(RowPolicy::Fail, OnTrap::Fail);
+    let batch = lines_of(text_batch(&[COLUMNS, "a 1", "b 7", "c 3", "d 100", "e 5"]).slice(0, 3));
+    let mut out = Collector::new();
+    block_on(first.process(0, batch, &mut out)).expect("good rows");
+    let Some((0, millstream_types::StreamElement::Batch(batch))) = out.pop() else { panic!("a batch") };
+    let refusing = Closures::default().map(|input, _, _| {
+        let reject = |row| Rejected { row, reason: "no".into(), retryable: false };
+        Ok(Outcome { outputs: Vec::new(), rejected: (0..input.rows as u32).map(reject).collect() })
+    });
+    let spec = spec(RowPolicy::DeadLetter, OnTrap::Fail);
+    let mut second = MapOperator::new(spec, Box::new(refusing), context("second"));
+    let output = process(&mut second, batch).expect("goes on");
+    let expected = [
+        r#"1: second 0 n.csv:2 no {"name":"a","n":1,"double":2}"#,
+        r#"1: second 0 n.csv:4 no {"name":"c","n":3,"double":6}"#,
+    ];
+    assert_eq!(output, rows(&expected));
+}
+
+#[test]
+fn a_row_that_traps_is_told_with_its_place() {
+    let mut operator = operator(RowPolicy::DeadLetter, OnTrap::Isolate);
+    let output = process(&mut operator, lines_of(text_batch(&[COLUMNS, "a 1", "b null", "c 100"])));
+    let expected = [
+        r#"1: double 0 n.csv:3 "column `n` is null and the function takes no null in it" {"name":"b","n":null}"#,
+        "0: a 1 2",
+        r#"1: double 0 n.csv:4 "no 100 please" {"name":"c","n":100}"#,
+    ];
+    assert_eq!(output.expect("goes on"), rows(&expected));
 }
