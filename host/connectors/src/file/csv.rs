@@ -1,8 +1,8 @@
 //! CSV: the columns of a file and the decoding of its records.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use arrow_array::{ArrayRef, RecordBatch, cast::AsArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray, cast::AsArray};
 use arrow_csv::{ReaderBuilder, reader::Decoder};
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
 use millstream_operator::ConnectorError;
@@ -10,7 +10,7 @@ use millstream_types::{Limits, Schema};
 
 use super::{
     options::CsvOptions,
-    record::{CsvScanner, RecordScanner, count_fields},
+    record::{CsvScanner, RecordScanner, count_fields, quoted_empty_fields},
     rows::{Decoded, RecordDecoder, cut},
     value::{BadRows, ColumnParser},
 };
@@ -95,6 +95,19 @@ impl CsvDecoder {
     }
 }
 
+impl CsvDecoder {
+    /// The fields that are empty and not missing, by record and position. The decoder makes null of them, so they are
+    /// looked for where there is a null that they could be.
+    fn quoted_empty_fields(&self, text: &RecordBatch, bytes: &[u8]) -> BTreeSet<(usize, usize)> {
+        let mut columns = text.columns().iter().zip(&self.parsers);
+        if columns.any(|(column, parser)| parser.tells_quoted_empty() && column.null_count() > 0) {
+            quoted_empty_fields(bytes, self.options.delimiter, self.options.quote).into_iter().collect()
+        } else {
+            BTreeSet::new()
+        }
+    }
+}
+
 impl RecordDecoder for CsvDecoder {
     fn decode(&mut self, bytes: &[u8], records: usize) -> Result<Decoded, String> {
         let text = self.decode_text(bytes, records).map_err(|reason| {
@@ -109,9 +122,18 @@ impl RecordDecoder for CsvDecoder {
             reason
         })?;
         let mut bad = BadRows::new();
-        let columns = text.columns().iter().zip(&self.parsers);
-        let columns: Vec<ArrayRef> =
-            columns.map(|(c, parser)| parser.parse(c.as_string_view(), &mut bad)).collect();
+        let empty = self.quoted_empty_fields(&text, bytes);
+        let columns = text.columns().iter().zip(&self.parsers).zip(&self.projection);
+        let parse = |((column, parser), field): ((&ArrayRef, &ColumnParser), &usize)| {
+            let text = column.as_string_view();
+            if empty.is_empty() || !parser.tells_quoted_empty() {
+                return parser.parse(text, &mut bad);
+            }
+            let value =
+                |(row, value): (usize, Option<_>)| value.or(empty.contains(&(row, *field)).then_some(""));
+            parser.parse(&text.iter().enumerate().map(value).collect::<StringViewArray>(), &mut bad)
+        };
+        let columns: Vec<ArrayRef> = columns.map(parse).collect();
         Ok(Decoded::without_bad(records, columns, bad))
     }
 }

@@ -1,9 +1,9 @@
 //! Which piece of which file is read next: in natural order of path, then by offset.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
-    path::PathBuf,
-    time::{Duration, Instant},
+    collections::{BTreeMap, VecDeque},
+    path::{Path, PathBuf},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use millstream_operator::{Assignment, ConnectorError, SourceSnapshot, Split, SplitEnumerator};
@@ -30,7 +30,7 @@ pub(crate) struct EnumeratorOptions {
 pub(crate) struct FileEnumerator {
     options: EnumeratorOptions,
     looked: Instant,
-    known: BTreeSet<PathBuf>,
+    known: BTreeMap<PathBuf, Stamp>,
     files: VecDeque<PathBuf>,
     current: Option<Splitter>,
     /// Splits that had been begun before a snapshot, by subtask.
@@ -40,7 +40,7 @@ pub(crate) struct FileEnumerator {
 /// What has not been handed out, as it is written into a snapshot.
 #[derive(Serialize, Deserialize)]
 struct Left {
-    known: BTreeSet<PathBuf>,
+    known: BTreeMap<PathBuf, Stamp>,
     files: VecDeque<PathBuf>,
     current: Option<Uncut>,
     begun: Vec<Split>,
@@ -49,7 +49,7 @@ struct Left {
 impl FileEnumerator {
     /// One that knows the files that are there now.
     pub(crate) fn new(options: EnumeratorOptions) -> Result<Self, ConnectorError> {
-        let (known, files) = (BTreeSet::new(), VecDeque::new());
+        let (known, files) = (BTreeMap::new(), VecDeque::new());
         let looked = Instant::now();
         let mut enumerator = Self { options, looked, known, files, current: None, begun: Vec::new() };
         enumerator.look()?;
@@ -77,15 +77,43 @@ impl FileEnumerator {
         self.files.is_empty() && self.options.watch.is_none()
     }
 
-    /// Puts new files into the queue.
-    fn look(&mut self) -> Result<(), ConnectorError> {
+    /// Puts new files into the queue; says which of the others have changed, once for each change.
+    fn look(&mut self) -> Result<Vec<PathBuf>, ConnectorError> {
         self.looked = Instant::now();
+        let mut changed = Vec::new();
         for file in self.options.listing.files()? {
-            if self.known.insert(file.clone()) {
-                self.files.push_back(file);
+            let stamp = Stamp::of(&file);
+            match self.known.insert(file.clone(), stamp) {
+                None => self.files.push_back(file),
+                Some(before) if before != stamp => changed.push(file),
+                Some(_) => {}
             }
         }
-        Ok(())
+        for file in &changed {
+            tracing::warn!(
+                file = %file.display(),
+                "the file has changed since it was found and is not read again: new rows belong into new files"
+            );
+        }
+        Ok(changed)
+    }
+}
+
+/// By what it is seen that a file is not what it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    length: u64,
+    /// Nanoseconds since 1970.
+    modified: u64,
+}
+
+impl Stamp {
+    /// Nothing of a file that has gone meanwhile: whoever reads it says so.
+    fn of(file: &Path) -> Self {
+        let Ok(metadata) = file.metadata() else { return Self::default() };
+        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = modified.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        Self { length: metadata.len(), modified }
     }
 }
 
@@ -146,4 +174,35 @@ fn deal(begun: Vec<Split>, parallelism: u32) -> Result<Vec<Vec<Split>>, Connecto
         dealt[index % subtasks].push(split);
     }
     Ok(dealt)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use millstream_types::Schema;
+
+    use super::*;
+    use crate::file::options::Format;
+
+    #[test]
+    fn a_file_that_changes_is_told_once_and_not_read_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.jsonl");
+        fs::write(&file, "{}\n").expect("written");
+        let layout = Layout { format: Format::Jsonl, compression: None, schema: Schema::empty() };
+        let mut enumerator = FileEnumerator::new(EnumeratorOptions {
+            listing: Listing::new(folder.path(), "*.jsonl").expect("a pattern"),
+            layout,
+            split_size: None,
+            parallelism: 1,
+            watch: Some(Duration::ZERO),
+        })
+        .expect("a folder that can be listed");
+        assert_eq!(enumerator.look().expect("listed"), Vec::<PathBuf>::new());
+        fs::write(&file, "{}\n{}\n").expect("written");
+        assert_eq!(enumerator.look().expect("listed"), [file.clone()]);
+        assert_eq!(enumerator.look().expect("listed"), Vec::<PathBuf>::new());
+        assert_eq!(enumerator.files, [file], "as when it was new");
+    }
 }

@@ -26,7 +26,7 @@ use millstream_types::{DataType, Field, Limits, Schema};
 use super::{
     json_text::json_text,
     rows::{Decoded, RecordDecoder, cut, no_value, wrong_value},
-    value::{BadRows, hexadecimal, timestamp},
+    value::{BadRows, float32, float64, hexadecimal, timestamp},
 };
 
 /// Decodes lines of JSON.
@@ -162,13 +162,13 @@ impl ArrayDecoder for ColumnDecoder {
                 Arc::new(values.collect::<PrimitiveArray<Int64Type>>())
             }
             DataType::Float32 => {
-                let values = self
-                    .values(tape, positions, &mut bad, |element| Float32Type::parse(number(tape, element)?));
+                let values =
+                    self.values(tape, positions, &mut bad, |element| float32(number(tape, element)?));
                 Arc::new(values.collect::<PrimitiveArray<Float32Type>>())
             }
             DataType::Float64 => {
-                let values = self
-                    .values(tape, positions, &mut bad, |element| Float64Type::parse(number(tape, element)?));
+                let values =
+                    self.values(tape, positions, &mut bad, |element| float64(number(tape, element)?));
                 Arc::new(values.collect::<PrimitiveArray<Float64Type>>())
             }
             DataType::Timestamp => {

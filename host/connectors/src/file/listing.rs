@@ -56,8 +56,14 @@ impl Listing {
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>, ConnectorError> {
         let mut files = if self.path.is_dir() {
             self.folder()?
-        } else if self.path.exists() {
+        } else if self.path.is_file() {
             vec![self.path.clone()]
+        } else if self.path.exists() {
+            let path = self.path.display();
+            return Err(ConnectorError::user(format!(
+                "{path}: found {}, expected a file, a folder or a pattern: only files can be read in pieces and again",
+                kind_of(&self.path)
+            )));
         } else {
             self.matches()?
         };
@@ -69,6 +75,16 @@ impl Listing {
         }
         files.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
         Ok(files)
+    }
+
+    /// Says that there is nothing to read.
+    pub(crate) fn nothing_found(&self) -> ConnectorError {
+        let path = self.path.display();
+        ConnectorError::user(if self.path.is_dir() {
+            format!("{path}: the folder has no files to read (those that begin with `.` or `_` do not count)")
+        } else {
+            format!("{path}: there is no such file, and no file matches it as a pattern")
+        })
     }
 
     fn folder(&self) -> Result<Vec<PathBuf>, ConnectorError> {
@@ -125,6 +141,17 @@ fn list(folder: &Path) -> Result<Vec<std::fs::DirEntry>, ConnectorError> {
     let entries = std::fs::read_dir(named).and_then(Iterator::collect);
     entries
         .map_err(|e| ConnectorError::external(format!("{}: cannot list the folder: {e}", named.display()), e))
+}
+
+/// What something is that is neither file nor folder.
+fn kind_of(path: &Path) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    match path.metadata().map(|metadata| metadata.file_type()) {
+        Ok(kind) if kind.is_fifo() => "a pipe",
+        Ok(kind) if kind.is_socket() => "a socket",
+        Ok(kind) if kind.is_char_device() || kind.is_block_device() => "a device",
+        _ => "something else",
+    }
 }
 
 /// Files whose names begin with a dot or an underscore are unfinished or about other files.

@@ -18,8 +18,9 @@ pub(crate) struct FileSourceOptions {
     pub(crate) compression: Option<Compression>,
     /// Bytes that one reader reads of a file before it takes another piece.
     pub(crate) split_size: Option<ByteSize>,
-    /// How often to look for new files; without it the source ends with the files that are there. A file is read as
-    /// long as it is when it is found: it should be written elsewhere and moved here.
+    /// How often to look for new files; without it the source ends with the files that are there. A file is read once
+    /// and as long as it is when it is found: it should be written elsewhere and moved here. One that changes later is
+    /// not read again; that is said in the log.
     pub(crate) watch: Option<TextDuration>,
 }
 
@@ -140,7 +141,9 @@ pub(crate) struct CsvOptions {
     /// The byte around fields that hold a delimiter, a quote or a line break.
     #[serde(deserialize_with = "single_byte")]
     pub(crate) quote: u8,
-    /// The text that stands for null.
+    /// The text that stands for null; an empty field is then empty text, or empty bytes, and still no number. Without
+    /// it an empty field is null where the column may be null, unless it is written as two quotes: that is empty text.
+    /// The sink writes both as nothing then: set `null` to tell them apart.
     pub(crate) null: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Where records of a text format end. Both scanners keep their state between pieces of a file, so that a record
 //! may be cut anywhere.
 
-use memchr::{memchr, memchr3};
+use memchr::{memchr, memchr3, memmem};
 
 /// Finds the ends of records.
 #[derive(Clone, Debug)]
@@ -133,14 +133,39 @@ impl CsvScanner {
 
 /// How many fields a record has.
 pub(crate) fn count_fields(record: &[u8], delimiter: u8, quote: u8) -> usize {
+    fields(record, delimiter, quote).count()
+}
+
+/// The fields of a record as they are written, with their quotes.
+pub(crate) fn fields(record: &[u8], delimiter: u8, quote: u8) -> impl Iterator<Item = &[u8]> {
     let mut scanner = CsvScanner::new(delimiter, quote);
-    let mut fields = 1;
-    for byte in record {
+    let end = record.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    record[..end].split(move |byte| {
         let quoted = scanner.state == State::Quoted;
         scanner.next_end(std::slice::from_ref(byte));
-        fields += usize::from(*byte == delimiter && !quoted);
+        *byte == delimiter && !quoted
+    })
+}
+
+/// Which fields of which records are written as two quotes, with nothing between: empty and not missing.
+pub(crate) fn quoted_empty_fields(bytes: &[u8], delimiter: u8, quote: u8) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let pair = memmem::Finder::new(&[quote, quote]).into_owned();
+    let mut scanner = RecordScanner::Csv(CsvScanner::new(delimiter, quote));
+    let (mut rest, mut row) = (bytes, 0);
+    while !rest.is_empty() && pair.find(rest).is_some() {
+        let (record, behind) = rest.split_at(scanner.next_end(rest).unwrap_or(rest.len()));
+        rest = behind;
+        if scanner.is_blank(record) {
+            continue;
+        }
+        if pair.find(record).is_some() {
+            let empty = fields(record, delimiter, quote).enumerate().filter(|(_, f)| *f == [quote, quote]);
+            found.extend(empty.map(|(field, _)| (row, field)));
+        }
+        row += 1;
     }
-    fields
+    found
 }
 
 enum Skipped {
@@ -181,6 +206,13 @@ mod tests {
         for piece in 1..text.len() {
             assert_eq!(records(text, piece), expected, "in pieces of {piece}");
         }
+    }
+
+    #[test]
+    fn fields_that_are_quoted_and_empty() {
+        let text = "a,,\"\"\r\n\n\"\",\"b\"\"\",c\n\"x,\"\",y\",,\"\"\n,,\n\"\"";
+        assert_eq!(quoted_empty_fields(text.as_bytes(), b',', b'"'), [(0, 2), (1, 0), (2, 2), (4, 0)]);
+        assert_eq!(count_fields(b"a,\"b,c\",\n", b',', b'"'), 3);
     }
 
     #[test]

@@ -81,10 +81,7 @@ impl Source for FileSource {
     fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>, ConnectorError> {
         let enumerator = FileEnumerator::new(self.enumerator_options(parallelism))?;
         if enumerator.is_finished() {
-            let path = self.listing.path().display();
-            return Err(ConnectorError::user(format!(
-                "{path}: there is no such file, and no file matches it as a pattern"
-            )));
+            return Err(self.listing.nothing_found());
         }
         Ok(Box::new(enumerator))
     }

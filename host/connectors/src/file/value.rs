@@ -39,8 +39,8 @@ impl ColumnParser {
             DataType::Boolean => Arc::new(self.values(text, bad, boolean).collect::<BooleanArray>()),
             DataType::Int32 => self.primitive::<Int32Type>(text, bad, Int32Type::parse),
             DataType::Int64 => self.primitive::<Int64Type>(text, bad, Int64Type::parse),
-            DataType::Float32 => self.primitive::<Float32Type>(text, bad, Float32Type::parse),
-            DataType::Float64 => self.primitive::<Float64Type>(text, bad, Float64Type::parse),
+            DataType::Float32 => self.primitive::<Float32Type>(text, bad, float32),
+            DataType::Float64 => self.primitive::<Float64Type>(text, bad, float64),
             DataType::Timestamp => {
                 let times = self.values(text, bad, |found| timestamp(&self.utc, found));
                 Arc::new(times.collect::<PrimitiveArray<TimestampMillisecondType>>().with_timezone("UTC"))
@@ -68,8 +68,7 @@ impl ColumnParser {
     ) -> impl Iterator<Item = Option<V>> + 'a {
         (0..text.len()).map(move |row| {
             let found = text.value(row);
-            // An empty field is no number, whatever else stands for null.
-            if found.is_empty() || self.null.as_deref() == Some(found) {
+            if self.is_missing(text.is_null(row), found) {
                 self.check_null(row, bad);
                 return None;
             }
@@ -81,14 +80,34 @@ impl ColumnParser {
         })
     }
 
+    /// Whether a field has no value. An empty field is no number, whatever else stands for null; but it may be bytes,
+    /// as it may be text.
+    fn is_missing(&self, is_null: bool, found: &str) -> bool {
+        match &self.null {
+            Some(null) if found == null => true,
+            None if self.takes_empty() => is_null && self.field.nullable,
+            _ => found.is_empty() && !self.takes_empty(),
+        }
+    }
+
+    /// Whether an empty field can be a value.
+    fn takes_empty(&self) -> bool {
+        matches!(self.field.data_type, DataType::Utf8 | DataType::Binary)
+    }
+
+    /// Whether it matters if an empty field is quoted.
+    pub(crate) fn tells_quoted_empty(&self) -> bool {
+        self.takes_empty() && self.field.nullable && self.null.is_none()
+    }
+
     fn check_null(&self, row: usize, bad: &mut BadRows) {
         if !self.field.nullable {
             bad.entry(row).or_insert_with(|| no_value(&self.field));
         }
     }
 
-    /// Text stays where it is. An empty field is null in a column that may be null, unless a text is named that
-    /// stands for null: then it is empty text.
+    /// Text stays where it is. An empty field without quotes is null in a column that may be null, unless a text is
+    /// named that stands for null: then it is empty text.
     fn text(&self, text: &StringViewArray, bad: &mut BadRows) -> ArrayRef {
         let text = if text.null_count() > 0 && (self.null.is_some() || !self.field.nullable) {
             // The decoder has put null for every empty field.
@@ -108,6 +127,20 @@ impl ColumnParser {
         }
         nullif(text, &is_null).expect("the mask is as long as the column")
     }
+}
+
+/// A number that is too large is no infinity; one that is written as such is.
+pub(crate) fn float64(found: &str) -> Option<f64> {
+    Float64Type::parse(found).filter(|value| !value.is_infinite() || !has_digit(found))
+}
+
+/// As [`float64`].
+pub(crate) fn float32(found: &str) -> Option<f32> {
+    Float32Type::parse(found).filter(|value| !value.is_infinite() || !has_digit(found))
+}
+
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 fn boolean(found: &str) -> Option<bool> {
@@ -177,6 +210,32 @@ mod tests {
         assert_eq!(hexadecimal("00fF10"), Some(vec![0, 255, 16]));
         assert_eq!(hexadecimal("0"), None);
         assert_eq!(hexadecimal("0g"), None);
+    }
+
+    #[test]
+    fn what_stands_for_null_in_bytes() {
+        let text = StringViewArray::from(vec![Some("NA"), None, Some(""), Some("ff")]);
+        let parse = |field: Field, null: Option<&str>| {
+            let mut bad = BadRows::new();
+            let column = ColumnParser::new(field, null.map(str::to_owned)).parse(&text, &mut bad);
+            let shown =
+                arrow_array::cast::AsArray::as_binary_view(&column).iter().map(|v| v.map(<[u8]>::to_vec));
+            (shown.collect::<Vec<_>>(), bad.into_keys().collect::<Vec<_>>())
+        };
+        let nullable = Field::nullable("a", DataType::Binary);
+        let (empty, byte) = (Some(vec![]), Some(vec![0xFF]));
+        let expected = vec![None, None, empty.clone(), byte.clone()];
+        assert_eq!(parse(nullable.clone(), None), (expected, vec![0]), "NA is not hexadecimal");
+        let expected = vec![None, empty.clone(), empty.clone(), byte.clone()];
+        assert_eq!(parse(nullable, Some("NA")), (expected.clone(), vec![]));
+        assert_eq!(parse(Field::new("a", DataType::Binary), None), (expected, vec![0]));
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_are_no_infinities() {
+        assert_eq!([float64("1e999"), float64("-1e400"), float64("1e308")], [None, None, Some(1e308)]);
+        assert_eq!([float32("1e39"), float32("1e38"), float32("1e-99")], [None, Some(1e38), Some(0.0)]);
+        assert_eq!([float64("inf"), float64("-inf")], [Some(f64::INFINITY), Some(f64::NEG_INFINITY)]);
     }
 
     #[test]

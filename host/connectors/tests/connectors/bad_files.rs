@@ -115,6 +115,15 @@ fn compressed_files_that_are_cut_off_or_damaged() {
         User: plain.csv.gz: the compressed file is damaged: read up to line 1, then invalid gzip header; expected a complete gzip file
     "#]],
     );
+    check_file(
+        "more.csv.gz",
+        &[&gzip[..], b"more"].concat(),
+        json!({"format": "csv"}),
+        &columns,
+        expect![[r#"
+            User: more.csv.gz: the compressed file is damaged: read up to line 100003, then bytes that are no gzip behind the end of the compressed data; expected a complete gzip file
+        "#]],
+    );
     let mut damaged = gzip;
     let middle = damaged.len() / 2;
     damaged[middle..middle + 40].fill(0xFF);
@@ -212,6 +221,27 @@ fn paths_that_name_nothing() {
         let message = without_folder(&error.to_string(), folder.path());
         assert_eq!(message, format!("{path}: there is no such file, and no file matches it as a pattern"));
     }
+}
+
+#[test]
+fn paths_that_name_no_files() {
+    let folder = tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("empty")).expect("created");
+    fs::write(folder.path().join("empty/_SUCCESS"), "").expect("written");
+    let pipe = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
+    assert!(pipe.expect("mkfifo is there").success());
+    let message = |path: &str| {
+        let source = source("file", json!({"path": path, "format": "csv"}), &[("a", "int32")], folder.path());
+        let error = source.enumerator(1).err().expect("nothing to read");
+        assert_eq!(error.whose, Whose::User);
+        without_folder(&error.to_string(), folder.path())
+    };
+    expect!["empty: the folder has no files to read (those that begin with `.` or `_` do not count)"]
+        .assert_eq(&message("empty"));
+    expect![
+        "pipe: found a pipe, expected a file, a folder or a pattern: only files can be read in pieces and again"
+    ]
+    .assert_eq(&message("pipe"));
 }
 
 #[test]

@@ -95,6 +95,34 @@ fn csv_values_of_a_wrong_type() {
 }
 
 #[test]
+fn numbers_that_are_too_large() {
+    let columns = [("f", "float64"), ("g", "float32")];
+    check_csv(
+        "f,g\n1e308,1e38\n1e999,1\n1,1e39\n",
+        &columns,
+        expect![[r#"
+            {"f":1.0e308,"g":1.0e38}
+            in.csv:3
+                column `f`: found `1e999`, expected float64
+                1e999,1
+            in.csv:4
+                column `g`: found `1e39`, expected float32
+                1,1e39
+        "#]],
+    );
+    check_json(
+        "{\"f\":1,\"g\":2}\n{\"f\":-1e400,\"g\":1}\n",
+        &columns,
+        expect![[r#"
+            {"f":1.0,"g":2.0}
+            in.jsonl:2
+                column `f`: found `-1e400`, expected float64
+                {"f":-1e400,"g":1}
+        "#]],
+    );
+}
+
+#[test]
 fn timestamps_out_of_range() {
     let columns = [("t", "timestamp")];
     let text = "t\n10000-01-01T00:00:00Z\n253402300799999\n253402300800000\n-9223372036854775808\n99999999999999999999\n";
