@@ -1,10 +1,13 @@
 //! Window operators driven by scripts: rows, watermarks and processing time in, everything that comes out as text.
 
 mod function;
+mod late;
 mod model;
 mod session;
-mod shared;
+mod sliding;
 mod support;
+mod triggers;
+mod tumbling;
 
 use expect_test::Expect;
 use support::Setup;
