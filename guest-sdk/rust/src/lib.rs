@@ -148,7 +148,8 @@
 //!
 //! The host groups rows by key and window and keeps a `#[derive(State)]` accumulator for each; the function adds
 //! rows to it, merges two, and makes rows of it. A new accumulator is its type's default, or what a method
-//! `create(&self)` returns. `finish` may ask for key and window.
+//! `create(&self)` returns. `finish` may ask for key and window. Without a method `merge` a function only goes with
+//! windows that merge nothing: tumbling and global ones.
 //!
 //! ```
 //! use millstream::{Function, Input, Output, State, Window, testing};

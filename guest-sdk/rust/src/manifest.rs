@@ -113,6 +113,8 @@ pub struct AccumulatorSpec {
     pub columns: Vec<ColumnSpec>,
     /// Its version.
     pub version: u32,
+    /// Whether two of them can be merged.
+    pub merges: bool,
 }
 
 /// What the manifest says of one function.
@@ -209,6 +211,9 @@ fn function(it: &mut Json, spec: &FunctionSpec) {
     if let Some(accumulator) = &spec.accumulator {
         it.object_member("accumulator", |it| {
             it.list("columns", &accumulator.columns, column).number("version", accumulator.version);
+            if !accumulator.merges {
+                it.flag("merges", false);
+            }
         });
     }
     it.texts("timers", spec.timers.iter().map(|clock| clock.name()));

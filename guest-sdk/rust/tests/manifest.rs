@@ -178,3 +178,27 @@ fn a_module_opens_only_what_it_has() {
     assert_eq!(refused("count", "map"), "`count` is of kind aggregate: expected a function of kind map");
     assert!(MillstreamModule::open("count", "aggregate").is_ok());
 }
+
+/// Whether there were rows.
+#[derive(Function)]
+struct Any {}
+
+#[millstream::aggregate]
+impl Any {
+    fn accumulate(&self, any: &mut bool, _row: ()) {
+        *any = true;
+    }
+
+    fn finish(&self, any: &bool) -> bool {
+        *any
+    }
+}
+
+#[test]
+fn an_aggregate_without_merge_says_so() {
+    use millstream::function::Function as _;
+    use millstream::manifest::{ModuleSpec, describe};
+    let module = || ModuleSpec { name: "example", version: "1", doc: "" };
+    assert!(describe(module(), &[Any::spec()]).contains(r#""merges":false"#));
+    assert!(!describe(module(), &[Count::spec()]).contains("merges"));
+}

@@ -238,6 +238,9 @@ pub struct Accumulator {
     /// Version of the schema.
     #[serde(default = "first_version")]
     pub version: u32,
+    /// Whether `merge` merges two of them. Sessions and sliding windows need that.
+    #[serde(default = "merges")]
+    pub merges: bool,
 }
 
 /// A clock on which timers are set.
@@ -369,6 +372,10 @@ fn repeated<'a>(names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
 
 fn first_version() -> u32 {
     1
+}
+
+fn merges() -> bool {
+    true
 }
 
 #[cfg(test)]

@@ -28,14 +28,12 @@ struct Aggregate<'a> {
 }
 
 const ACCUMULATE: &str = "fn accumulate(&self, accumulator: &mut Accumulator, row: Row<'_>)";
-const MERGE: &str = "fn merge(&self, into: &mut Accumulator, other: Accumulator)";
 const FINISH: &str = "fn finish(&self, accumulator: &Accumulator, key: Key, window: Window) -> Row";
 
 impl<'a> Aggregate<'a> {
     fn new(item: &'a ItemImpl) -> Result<Self> {
         let block = Block::new(item)?;
         let accumulate = block.required("accumulate", ACCUMULATE)?;
-        block.required("merge", MERGE)?;
         let finish = block.required("finish", FINISH)?;
         receiver(&accumulate.sig, "&self")?;
         receiver(&finish.sig, "&self")?;
@@ -49,9 +47,10 @@ impl<'a> Aggregate<'a> {
     }
 
     fn expand(&self, options: &Arguments, item: &ItemImpl) -> Result<Tokens> {
-        let (name, accumulator) = (self.block.name, &self.accumulator);
+        let name = self.block.name;
         let (key, finish) = self.finish()?;
         let (times, accumulate) = self.accumulate()?;
+        let merge = self.merge();
         let spec = self.spec(options, item, &key, times)?;
         let (hooks, lifecycle) = self.block.hooks(&Ports::default())?;
         let opening = self.block.opening();
@@ -90,13 +89,7 @@ impl<'a> Aggregate<'a> {
                     into: ::millstream::column::Batch,
                     other: ::millstream::column::Batch,
                 ) -> ::millstream::function::Call<::millstream::column::Batch> {
-                    let __it = &mut self.0;
-                    __it.begin(0, ::std::primitive::i64::MIN);
-                    let __merged = ::millstream::__private::merge::<#accumulator>(&into, &other, |into, other| {
-                        __it.function.merge(into, other)
-                    })?;
-                    __it.flush();
-                    ::std::result::Result::Ok(__merged)
+                    #merge
                 }
 
                 fn finish(&mut self, __call: ::millstream::function::FinishCall) -> ::millstream::function::Call {
@@ -113,6 +106,7 @@ impl<'a> Aggregate<'a> {
             spec(&options.name_or(snake_case(&name.to_string())), &doc(&item.attrs), &quote!(Aggregate));
         let output = elided(&Returns::new(&self.finish.sig.output).row);
         let carry = options.carry_or(Carry::Extend)?.tokens();
+        let merges = self.block.method("merge").is_some();
         Ok(quote! {{
             let mut spec = #spec;
             spec.parameters = <#name as ::millstream::function::Fields>::parameters();
@@ -131,6 +125,7 @@ impl<'a> Aggregate<'a> {
             spec.accumulator = ::std::option::Option::Some(::millstream::manifest::AccumulatorSpec {
                 columns: <#accumulator as ::millstream::Input>::columns("value"),
                 version: <#accumulator as ::millstream::State>::VERSION,
+                merges: #merges,
             });
             spec
         }})
@@ -179,6 +174,26 @@ impl<'a> Aggregate<'a> {
             ::std::result::Result::Ok(::millstream::__private::accumulated(__groups, __rejections))
         };
         Ok((times, body))
+    }
+
+    /// The body of `merge`. A block without that method says so in its manifest, and jobs that need it are refused.
+    fn merge(&self) -> Tokens {
+        let (name, accumulator) = (self.block.name.to_string(), &self.accumulator);
+        if self.block.method("merge").is_none() {
+            return quote! {
+                let _ = (into, other);
+                ::std::result::Result::Err(::std::format!("`{}` has no method `merge`", #name).into())
+            };
+        }
+        quote! {
+            let __it = &mut self.0;
+            __it.begin(0, ::std::primitive::i64::MIN);
+            let __merged = ::millstream::__private::merge::<#accumulator>(&into, &other, |into, other| {
+                __it.function.merge(into, other)
+            })?;
+            __it.flush();
+            ::std::result::Result::Ok(__merged)
+        }
     }
 
     /// Type of the key, and the loop over groups.

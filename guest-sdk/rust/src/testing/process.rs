@@ -61,9 +61,9 @@ impl ProcessTest {
 
     /// Moves the watermark on: due event timers fire, round by round.
     pub fn watermark(&mut self, to: i64) -> Results {
-        let results = self.fire(Clock::Event, to);
+        // Before they fire, as in a job: the function sees the watermark that made its timers due.
         self.watermark = self.watermark.max(to);
-        results
+        self.fire(Clock::Event, to)
     }
 
     /// Moves the host's clock on: due processing timers fire, round by round.
