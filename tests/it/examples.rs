@@ -32,6 +32,11 @@ impl Run {
 }
 
 fn run(example: &str, parallelism: u32, flights: Option<&PathBuf>) -> Run {
+    run_with(example, parallelism, flights, &[])
+}
+
+/// A run with these variables, which the job file may ask for.
+fn run_with(example: &str, parallelism: u32, flights: Option<&PathBuf>, variables: &[(&str, &str)]) -> Run {
     let out = TempDir::new().expect("a temporary folder");
     let mut command = command(out.path());
     command.arg("run").arg(root().join("examples").join(example).join("job.toml"));
@@ -40,6 +45,7 @@ fn run(example: &str, parallelism: u32, flights: Option<&PathBuf>) -> Run {
         Some(path) => command.env("MILLSTREAM_FLIGHTS", path),
         None => command.env_remove("MILLSTREAM_FLIGHTS"),
     };
+    command.envs(variables.iter().copied());
     let summary = finish(&mut command).success().json();
     Run { rows: rows(&out.path().join(example)), summary, out }
 }
@@ -90,6 +96,17 @@ fn delays() {
 #[test]
 fn busy_planes() {
     check_flights("busy-planes");
+}
+
+/// With its own limit the example finds no plane in January.
+#[test]
+fn planes_that_are_busy_at_a_lower_limit() {
+    for parallelism in PARALLELISMS {
+        let january = run_with("busy-planes", parallelism, None, &[("BUSY_PLANES_LIMIT", "3")]);
+        let expected = expected("busy-planes", "expected-2013-01-limit-3.jsonl");
+        assert_eq!(expected.len(), 936);
+        assert_same_rows(january.rows, expected);
+    }
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! A process function: planes that leave New York often, found with state and timers.
 //!
-//! Legs come out of order. Each waits in state until the watermark has reached it; then a timer takes the legs of
-//! that hour one by one, in their order, and counts those of the last 24 hours. A second timer, a day after each
+//! Legs come out of order. Each waits in state until the watermark has reached it; then a timer takes all legs up to
+//! the watermark one by one, in their order, and counts those of the last 24 hours. A second timer, a day after each
 //! hour, lets its legs fall out of the count.
+//!
+//! The list of waiting legs is read as a whole whenever a timer fires. A source that is far ahead of the watermark
+//! makes it long, and a watermark that then leaps fires many timers: so the first of them takes all that it may.
 
 use millstream::{
     Collector, Function, Input, ListState, Output, ProcessContext, State, Timer, Timestamp, ValueState,
@@ -81,8 +84,8 @@ impl BusyPlanes {
         ctx: &mut ProcessContext,
         out: &mut Collector<Busy<'_>>,
     ) {
-        self.drop_old_legs(timer.time);
-        for leg in self.due_legs(timer.time) {
+        for leg in self.due_legs(ctx.watermark()) {
+            self.drop_old_legs(leg.time_hour.millis());
             ctx.set_timer(leg.time_hour.millis() + DAY);
             self.recent.add(leg.time_hour);
             let departures = self.recent.get().len() as i64;
@@ -91,6 +94,7 @@ impl BusyPlanes {
                 out.emit(Busy { tailnum, time: leg.time_hour, departures });
             }
         }
+        self.drop_old_legs(timer.time);
     }
 }
 
@@ -168,10 +172,11 @@ mod tests {
     #[test]
     fn legs_that_come_in_other_batches_or_later_count_the_same() {
         let hours = [4, 1, 6, 2, 3, 5, 9, 8];
-        let mut whole = testing::process::<BusyPlanes>().parameter("limit", "3");
-        let mut parts = testing::process::<BusyPlanes>().parameter("limit", "3").batches_of(1);
-        let _ = &mut whole;
-        parts.rows(legs(hours));
-        assert_eq!(busy(&mut parts, 1000), [(4, 4)]);
+        for (until, batch) in [([1000, 1000], 8), ([1000, 1000], 1), ([4, 1000], 1), ([5, 8], 3)] {
+            let mut test = testing::process::<BusyPlanes>().parameter("limit", "3").batches_of(batch);
+            test.rows(legs(hours));
+            let found = until.map(|hour| busy(&mut test, hour)).concat();
+            assert_eq!(found, [(4, 4)], "batches of {batch}, watermarks {until:?}");
+        }
     }
 }
