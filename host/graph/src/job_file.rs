@@ -10,7 +10,7 @@
 //! | key | default | meaning |
 //! |---|---|---|
 //! | `name` | required | letters, digits, `_`, `-` and `.` |
-//! | `parallelism` | 1 | subtasks of each node that does not say otherwise |
+//! | `parallelism` | 1 | subtasks of each node that does not say otherwise; at most 256, as each has a thread of its own in the one process that runs a job, with at most 1,000 instances of functions and 131,072 channels in all |
 //! | `max-parallelism` | 128 | number of key groups, 1 to 32768: no node can have more subtasks, and it stays as it is for the life of a job |
 //! | `buffer-timeout` | `"1ms"` | how long a row waits in an exchange for others; `"0ms"` sends at once |
 //! | `watermark-interval` | `"200ms"` | how often a source sends watermarks |
@@ -86,7 +86,7 @@
 //! | key | meaning |
 //! |---|---|
 //! | `tumbling = "1d"` | windows of that size side by side |
-//! | `sliding = "10s", slide = "2s"` | windows of that size, one every `slide`, which is at most the size |
+//! | `sliding = "10s", slide = "2s"` | windows of that size, one every `slide`, which is at most the size; a row may be in 100,000 of them, and in 1,000 where the function sees whole windows, each of which keeps its rows |
 //! | `session = "12h"` | until no row comes for that long |
 //! | `global = true` | one window for everything |
 //! | `offset = "1h"` | shifts tumbling and sliding windows; less than their distance |
@@ -116,6 +116,7 @@ mod window;
 use std::path::Path;
 
 pub(crate) use inputs::{InputTable, StreamName};
+pub(crate) use job::too_wide;
 pub(crate) use module::ModuleTable;
 pub(crate) use node::{ConnectorOptions, NodeTable, NodeTableBody, PartitionName, SinkTable, SourceTable};
 pub(crate) use operator::{OperatorTable, Work};
@@ -196,11 +197,9 @@ impl JobFile {
 
     /// Puts another parallelism in the place of the one in `[job]`; nodes with one of their own keep it.
     pub fn set_parallelism(&mut self, parallelism: u32) {
-        let max = u32::from(self.settings.max_parallelism.groups());
+        let (max, reason) = self.settings.most_subtasks();
         if parallelism == 0 || parallelism > max {
-            let message = format!(
-                "parallelism {parallelism} cannot be: expected 1 to the job's max-parallelism, {max}"
-            );
+            let message = format!("parallelism {parallelism} cannot be: expected 1 to {max}, {reason}");
             self.problems.push(Problem::error(message));
         }
         self.settings.parallelism = parallelism;

@@ -16,6 +16,7 @@ mod logical;
 mod nearest;
 mod plan;
 mod problem;
+mod size;
 mod source_text;
 mod subtask_state;
 mod table_reader;

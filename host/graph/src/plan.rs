@@ -5,6 +5,7 @@ use millstream_types::Attempt;
 use crate::{
     ConnectorCatalog, ExecutionGraph, JobFile, JobGraph, LogicalGraph, ModuleResolver, build,
     problem::{PlanError, Problem, Report},
+    size,
 };
 
 /// A checked job: what it says, how its nodes are chained, and every subtask and channel of its first attempt.
@@ -37,6 +38,10 @@ impl Plan {
             return Err(PlanError(Report::new(file.source, errors)));
         };
         let job = JobGraph::new(&logical);
+        let errors = size::check(&logical, &job);
+        if !errors.is_empty() {
+            return Err(PlanError(Report::new(file.source, errors)));
+        }
         let execution = ExecutionGraph::new(&job, logical.job.max_parallelism, Attempt(0));
         Ok(Self { logical, job, execution, warnings: Report::new(file.source, warnings) })
     }

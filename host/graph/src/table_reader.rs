@@ -124,8 +124,16 @@ impl<'a> TableReader<'a> {
         Some(duration)
     }
 
-    pub(crate) fn bytes(&mut self, key: &'static str) -> Option<Spanned<u64>> {
-        self.parsed(key, "an amount of memory such as \"64MiB\"", parse_bytes)
+    /// An amount of memory of at least so many KiB.
+    pub(crate) fn bytes(&mut self, key: &'static str, least_kib: u64) -> Option<Spanned<u64>> {
+        let bytes = self.parsed(key, "an amount of memory such as \"64MiB\"", parse_bytes)?;
+        if bytes.value < least_kib << 10 {
+            let message =
+                format!("`{key}` of {} is {}B: expected at least {least_kib}KiB", self.name, bytes.value);
+            self.problems.push(Problem::error(message).at(&bytes.span, "too little"));
+            return None;
+        }
+        Some(bytes)
     }
 
     /// One of some words.

@@ -40,9 +40,22 @@ impl Default for GateBudget {
     /// 256 KiB a channel and 8 MiB a gate: ten full batches of 100-byte rows, so that two threads that take turns
     /// never wait for each other.
     fn default() -> Self {
-        Self { exclusive: 8, floating: 256, elements: 256 }
+        Self { exclusive: 8, floating: 256, elements: MOST_ELEMENTS }
     }
 }
+
+impl GateBudget {
+    /// The default for a gate of so many channels. Where there are many senders, each needs fewer places, which take
+    /// memory whether they are used or not.
+    pub fn of_channels(channels: usize) -> Self {
+        let elements = (ELEMENTS_OF_A_GATE / channels.max(1)).clamp(FEWEST_ELEMENTS, MOST_ELEMENTS);
+        Self { elements, ..Self::default() }
+    }
+}
+
+const ELEMENTS_OF_A_GATE: usize = 4096;
+const MOST_ELEMENTS: usize = 256;
+const FEWEST_ELEMENTS: usize = 16;
 
 /// The other end is gone: its subtask has ended or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use millstream_types::Limits;
+
 /// How an engine is set up.
 #[derive(Clone, Debug)]
 pub struct WasmOptions {
@@ -20,7 +22,7 @@ pub struct WasmOptions {
 impl Default for WasmOptions {
     fn default() -> Self {
         Self {
-            instances: 1000,
+            instances: Limits::INSTANCES,
             stack_bytes: 1 << 20,
             tick: Duration::from_millis(10),
             cache_dir: None,

@@ -1,12 +1,12 @@
 //! What is known of a node so far, and what its readers may ask of it.
 
-use millstream_types::Schema;
+use millstream_types::{Limits, Schema};
 
 use super::wiring::{Wire, Wiring};
 use crate::{
     InputPort, JobFile, NodeBody, OutputKind, RowPolicy, TrapPolicy,
     document::Spanned,
-    job_file::{NodeTable, PartitionName},
+    job_file::{NodeTable, PartitionName, too_wide},
     nearest::suggestion,
     problem::{Problem, Problems},
 };
@@ -126,6 +126,8 @@ impl<'a> Drafts<'a> {
                 format!("parallelism {} is more than the job's max-parallelism of {max}", own.value);
             let help = "raise `max-parallelism` in [job]; it then stays so for the life of the job";
             self.problems().push(Problem::error(message).at(&own.span, "too large").help(help));
+        } else if own.value > Limits::SUBTASKS {
+            self.problems().push(too_wide(i64::from(own.value), &own.span));
         }
         own.value.min(max)
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use millstream_types::{Clock, Function, FunctionKind};
+use millstream_types::{Clock, Function, FunctionKind, Limits};
 
 use super::{Draft, Drafts, columns, draft::PortDraft, event_time, input, key, modules, outputs, parameters};
 use crate::{
     FunctionLimits, FunctionNode, InputPort, KeyPlan, LogicalModule, NodeBody, OutputPlan, RowPolicy,
-    TimeSpec, TrapPolicy,
-    job_file::{OperatorTable, TimeTable, Work},
+    TimeSpec, TrapPolicy, WindowAssigner,
+    job_file::{OperatorTable, TimeTable, WindowTable, Work},
     logical::kind_name,
     nearest::suggestion,
     problem::Problem,
@@ -193,6 +193,8 @@ impl Call<'_> {
             (Some(window), true) => {
                 event_time::check_window(drafts, &window.spec, &window.span, timeless);
                 outputs::check_bounds(drafts, function, table.key.as_ref(), window);
+                self.check_merges(window);
+                self.check_copies(window);
             }
             (Some(window), false) => {
                 let message = format!(
@@ -217,6 +219,38 @@ impl Call<'_> {
         if function.kind == FunctionKind::Process {
             event_time::check_timers(drafts, function, span, timeless);
         }
+    }
+
+    /// Sessions grow together and sliding windows are made of slices: both merge accumulators.
+    fn check_merges(&self, window: &WindowTable) {
+        let merging = match window.spec.assigner {
+            WindowAssigner::Session { .. } => "session windows",
+            WindowAssigner::Sliding { size, slide, .. } if slide < size => "sliding windows",
+            _ => return,
+        };
+        if self.function.accumulator.as_ref().is_none_or(|accumulator| accumulator.merges) {
+            return;
+        }
+        let message = format!("`{}` cannot merge accumulators, which {merging} need", self.function.name);
+        let problem = Problem::error(message).at(self.span, "merges nothing").at(&window.span, "merges");
+        let help = "give the function a `merge`, or use a tumbling or global window";
+        self.drafts.problems().push(problem.help(help));
+    }
+
+    /// Where a function sees whole windows, each of them keeps its rows.
+    fn check_copies(&self, window: &WindowTable) {
+        let (copies, most) = (window.spec.assigner.windows_of_a_row(), u128::from(Limits::COPIES_OF_A_ROW));
+        if self.function.kind != FunctionKind::Window || copies <= most {
+            return;
+        }
+        let name = &self.function.name;
+        let message = format!(
+            "`{name}` sees whole windows, and each row would be kept for {copies} of them: expected at most {most}"
+        );
+        let problem = Problem::error(message).at(&window.span, "windows overlap so much");
+        self.drafts
+            .problems()
+            .push(problem.help("an aggregate function keeps one accumulator in the place of rows"));
     }
 
     fn check_policies(&self) {

@@ -1,8 +1,8 @@
 //! `[job]`.
 
-use millstream_types::{JobName, MaxParallelism};
+use millstream_types::{JobName, Limits, MaxParallelism};
 
-use crate::{JobSettings, document::Spanned, problem::Problem, table_reader::TableReader};
+use crate::{JobSettings, document::Spanned, problem::Problem, source_text::Span, table_reader::TableReader};
 
 /// Reads the table, or what holds without one. What is missing is an error only in a file that could be read at all.
 pub(crate) fn read(file: &mut TableReader<'_>, readable: bool) -> JobSettings {
@@ -23,7 +23,13 @@ pub(crate) fn read(file: &mut TableReader<'_>, readable: bool) -> JobSettings {
     let max_parallelism = table.integer("max-parallelism", 1, 1 << 15);
     let max = max_parallelism.as_ref().map_or(MaxParallelism::DEFAULT, max_of);
     let parallelism = table.integer("parallelism", 1, i64::from(max.groups()));
-    let mut settings = settings(name.and_then(|n| checked(n, &table)), parallelism, Some(max));
+    let name = name.and_then(|n| checked(n, &table));
+    let mut settings = settings(name, parallelism.as_ref(), Some(max));
+    if let Some(parallelism) = &parallelism
+        && parallelism.value > i64::from(Limits::SUBTASKS)
+    {
+        table.problems.push(too_wide(parallelism.value, &parallelism.span));
+    }
     if let Some(timeout) = table.duration("buffer-timeout") {
         settings.buffer_timeout = timeout.value;
     }
@@ -36,9 +42,17 @@ pub(crate) fn read(file: &mut TableReader<'_>, readable: bool) -> JobSettings {
     settings
 }
 
+/// A node with more subtasks than a process has threads for.
+pub(crate) fn too_wide(parallelism: i64, span: &Span) -> Problem {
+    let most = Limits::SUBTASKS;
+    let message =
+        format!("parallelism {parallelism} is more than one process runs: at most {most}, a thread each");
+    Problem::error(message).at(span, "too large")
+}
+
 fn settings(
     name: Option<String>,
-    parallelism: Option<Spanned<i64>>,
+    parallelism: Option<&Spanned<i64>>,
     max: Option<MaxParallelism>,
 ) -> JobSettings {
     JobSettings {

@@ -41,11 +41,16 @@ pub(crate) fn read(
 pub(crate) fn limits(table: &mut TableReader<'_>) -> FunctionLimits {
     let Some(mut limits) = table.table("limits") else { return FunctionLimits::default() };
     let read = FunctionLimits {
-        memory: limits.bytes("memory").map(|m| m.value),
+        memory: limits.bytes("memory", PAGE_KIB).map(|m| m.value),
         call_timeout: limits.positive_duration("call-timeout").map(|t| t.value),
-        output: limits.bytes("output").map(|m| m.value),
-        recycle_memory: limits.bytes("recycle-memory").map(|m| m.value),
+        output: limits.bytes("output", LEAST_OUTPUT_KIB).map(|m| m.value),
+        recycle_memory: limits.bytes("recycle-memory", 0).map(|m| m.value),
     };
     limits.finish();
     read
 }
+
+/// Memory grows by pages of this size, and no module does with less than one.
+const PAGE_KIB: u64 = 64;
+/// What a call that makes a row or two hands over.
+const LEAST_OUTPUT_KIB: u64 = 1;

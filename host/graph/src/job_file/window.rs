@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use millstream_types::Clock;
+use millstream_types::{Clock, Limits};
 
 use crate::{
     Trigger, WindowAssigner, WindowSpec,
@@ -112,9 +112,27 @@ fn slide(window: &mut TableReader<'_>, size: Option<&Spanned<Duration>>) -> Opti
                 "`slide` is larger than the window: rows between windows would be lost",
             );
         }
+        (Some(size), Some(slide)) => check_overlap(window, size.value, slide),
         _ => {}
     }
     slide
+}
+
+/// A row is in as many windows as overlap, each of which fires for its key.
+fn check_overlap(window: &TableReader<'_>, size: Duration, slide: &Spanned<Duration>) {
+    let windows = size.as_millis().div_ceil(slide.value.as_millis());
+    let (most, many) = (u128::from(Limits::WINDOWS_OF_A_ROW), u128::from(MANY_WINDOWS));
+    let problem = match windows {
+        _ if windows > most => {
+            Problem::error(format!("a row would be in {windows} windows: expected at most {most}"))
+        }
+        _ if windows > many => Problem::warning(format!(
+            "each row is in {windows} windows, and each of them fires for the row's key"
+        )),
+        _ => return,
+    };
+    let problem = problem.at(&slide.span, "a window starts so often");
+    window.problems.push(problem.help("windows of that size with a longer `slide` fire less often"));
 }
 
 fn offset(window: &mut TableReader<'_>, distance: Option<Duration>) -> Duration {
@@ -173,4 +191,6 @@ fn lateness(window: &mut TableReader<'_>, clock: Clock, assigner: Option<WindowA
     lateness.value
 }
 
+/// Windows a row from which on a job is worth a word.
+const MANY_WINDOWS: u32 = 1000;
 const KINDS: [&str; 4] = ["tumbling", "sliding", "session", "global"];

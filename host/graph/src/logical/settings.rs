@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use millstream_types::{JobName, MaxParallelism};
+use millstream_types::{JobName, Limits, MaxParallelism};
 
 /// The `[job]` table with its defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,4 +24,12 @@ impl JobSettings {
     pub const BUFFER_TIMEOUT: Duration = Duration::from_millis(1);
     /// [`JobSettings::watermark_interval`] of a job that does not say.
     pub const WATERMARK_INTERVAL: Duration = Duration::from_millis(200);
+
+    /// The most subtasks that a node can have, and why.
+    pub(crate) fn most_subtasks(&self) -> (u32, &'static str) {
+        match u32::from(self.max_parallelism.groups()) {
+            groups if groups <= Limits::SUBTASKS => (groups, "the job's max-parallelism"),
+            _ => (Limits::SUBTASKS, "for each subtask is a thread of the one process that runs the job"),
+        }
+    }
 }

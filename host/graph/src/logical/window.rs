@@ -51,6 +51,16 @@ pub enum WindowAssigner {
     Global,
 }
 
+impl WindowAssigner {
+    /// How many windows a row is in at most.
+    pub(crate) fn windows_of_a_row(&self) -> u128 {
+        match self {
+            Self::Sliding { size, slide, .. } => size.as_millis().div_ceil(slide.as_millis()),
+            Self::Tumbling { .. } | Self::Session { .. } | Self::Global => 1,
+        }
+    }
+}
+
 /// When a window fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {

@@ -9,6 +9,7 @@ mod keys;
 mod names;
 mod operators;
 mod plans;
+mod size;
 mod structure;
 mod support;
 mod text;

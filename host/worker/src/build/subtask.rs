@@ -139,8 +139,10 @@ impl SubtaskBuilder {
     fn gate(&self) -> Result<InputGate, TaskError> {
         let channels: Vec<_> = self.plan.execution.channels_into(&self.plan.job, &self.subtask).collect();
         let ids: Vec<_> = channels.iter().map(|(_, c)| channel_id(c)).collect();
-        let receivers =
-            self.transport.gate(&ids, GateBudget::default()).map_err(|e| self.transport_failed(e))?;
+        let receivers = self
+            .transport
+            .gate(&ids, GateBudget::of_channels(ids.len()))
+            .map_err(|e| self.transport_failed(e))?;
         let port = |c: &millstream_graph::Channel| self.plan.job.edges[c.edge.0].input.index();
         let with_port =
             channels.iter().zip(receivers).map(|((_, c), receiver)| GateChannel { port: port(c), receiver });
