@@ -37,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli/guest-build", &[]),
     ("cli", EVERYTHING),
     ("tests/bench", EVERYTHING),
+    ("tests/costs", EVERYTHING),
     ("tests/tidy", EVERYTHING),
     ("tests/xtask", EVERYTHING),
 ];

@@ -12,6 +12,7 @@ const UNSAFE: &[(&str, &str)] = &[
         "host/wasm/src/trusted.rs",
         "text that has been checked as a whole, and modules compiled and sealed by this host",
     ),
+    ("tests/costs/src/allocations.rs", "an allocator that counts: the trait is unsafe"),
     ("guest-sdk/rust/src/field/text.rs", "bytes that have been checked to be ASCII"),
     ("guest-sdk/rust/src/component.rs", GENERATED_BINDINGS),
     ("tests/guests/rust/broken-manifest/src/lib.rs", GENERATED_BINDINGS),

@@ -1,6 +1,7 @@
 //! `cargo xtask`: what one does with the workspace, one file a verb.
 
 mod bench;
+mod costs;
 mod demo;
 mod guests;
 mod lint;
@@ -33,6 +34,8 @@ enum Verb {
     Demo,
     /// Measures, and compares with native Rust and Apache Flink; arguments go to the bench.
     Bench(bench::Arguments),
+    /// Counts what the inner parts cost and holds them to their bars; arguments go to the counter.
+    Costs(costs::Arguments),
     /// Checks format, lints and dependencies, as they have to be for a change to be taken.
     Lint,
 }
@@ -55,6 +58,7 @@ fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::Test(arguments) => test::run(&workspace, arguments, printer),
         Verb::Demo => demo::run(&workspace, printer),
         Verb::Bench(arguments) => bench::run(&workspace, arguments, printer),
+        Verb::Costs(arguments) => costs::run(&workspace, arguments, printer),
         Verb::Lint => lint::run(&workspace, printer),
     }
 }

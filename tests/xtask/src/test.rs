@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::costs;
 use crate::guests;
 use crate::printer::Printer;
 use crate::workspace::{self, Workspace};
@@ -15,7 +16,7 @@ pub(crate) struct Arguments {
     arguments: Vec<String>,
 }
 
-/// Builds the guests, which most tests run, and then tests.
+/// Builds the guests, which most tests run, then tests, and at last counts what the inner parts cost.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments, printer: &Printer) -> Result<()> {
     let left_out = guests::build_all(workspace, printer)?;
     let mut test = workspace.cargo(&workspace.root);
@@ -29,6 +30,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments, printer: &Printe
         printer.progress(format_args!("in {}", directory.display()));
         workspace::run(workspace.cargo(&directory).args(["test", "--workspace"]), printer)?;
     }
+    costs::check(workspace, printer)?;
     left_out.report(workspace, printer)
 }
 

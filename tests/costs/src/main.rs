@@ -1,0 +1,106 @@
+//! `cargo xtask costs`: counts what the parts cost and compares with `costs.toml`.
+
+use std::{
+    env, fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use millstream_costs::{Bars, Counts, PARTS, Part, allocations, count_instructions, run_sections};
+
+/// Counts the instructions and allocations of the inner parts and holds them to their bars.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask costs", bin_name = "cargo xtask costs")]
+struct Args {
+    /// Write what is counted as the bars
+    #[arg(long)]
+    accept: bool,
+    /// Count no instructions, for which valgrind is needed
+    #[arg(long, conflicts_with = "accept")]
+    allocations_only: bool,
+    /// Run the parts for valgrind
+    #[arg(long, hide = true)]
+    sections: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            drop(writeln!(std::io::stderr(), "error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<()> {
+    if args.sections {
+        run_sections();
+        return Ok(());
+    }
+    let counted = count(!args.allocations_only)?;
+    let (file, compiler) = (bars_file()?, compiler()?);
+    if args.accept {
+        fs::write(&file, Bars::write(&compiler, &counted))?;
+        print(&format!("wrote {}", file.display()));
+        return Ok(());
+    }
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let bars = Bars::parse(&text).with_context(|| format!("{} is not as it was written", file.display()))?;
+    let mut regressions = Vec::new();
+    for (part, counts) in &counted {
+        print(&line(part, counts));
+        regressions.extend(bars.regressions(part, counts, &compiler));
+    }
+    if regressions.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> = regressions.iter().map(|r| format!("  {r}")).collect();
+    bail!(
+        "parts cost more than they may:\n{}\nif that is meant, run `cargo xtask costs --accept` and commit {}",
+        list.join("\n"),
+        "tests/costs/costs.toml"
+    );
+}
+
+fn count(instructions: bool) -> Result<Vec<(Part, Counts)>> {
+    let mut counted: Vec<_> = PARTS.iter().map(|part| (*part, allocations(part))).collect();
+    // Machine code of other machines has other counts.
+    if instructions && cfg!(target_arch = "x86_64") {
+        for ((_, counts), instructions) in counted.iter_mut().zip(count_instructions("--sections")?) {
+            counts.instructions = Some(instructions);
+        }
+    }
+    Ok(counted)
+}
+
+fn line(part: &Part, counts: &Counts) -> String {
+    let instructions = counts.instructions.map(|i| format!("{i:.1} instructions a {}, ", part.unit));
+    format!(
+        "{}: {}{:.1} allocations a step, {:.1} bytes allocated a {}",
+        part.name,
+        instructions.unwrap_or_default(),
+        counts.allocations,
+        counts.bytes,
+        part.unit
+    )
+}
+
+fn bars_file() -> Result<PathBuf> {
+    let package = env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask costs`")?;
+    Ok(Path::new(&package).join("costs.toml"))
+}
+
+/// `rustc 1.95.0 (...)` of the compiler that cargo uses.
+fn compiler() -> Result<String> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("--version").output().context("cannot run rustc")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn print(text: &str) {
+    drop(writeln!(std::io::stdout(), "{text}"));
+}
