@@ -7,6 +7,8 @@ use serde::Serialize;
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Engine {
     Millstream,
+    /// The same loop in Rust.
+    Native,
     Flink,
 }
 
@@ -64,7 +66,8 @@ fn same_kind(a: &Measurement, b: &Measurement) -> bool {
     (&a.workload, a.engine, a.parallelism) == (&b.workload, b.engine, b.parallelism)
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The median.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {

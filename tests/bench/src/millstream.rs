@@ -12,11 +12,8 @@ use tempfile::TempDir;
 
 use crate::{
     measure::{Engine, Latency, Measurement},
-    workload::{Checksum, End, Workload},
+    workload::{CHECKED, Checksum, End, Workload},
 };
-
-/// Records that are checked.
-const CHECKED: u64 = 1_000_000;
 
 /// The command and the guests.
 pub(crate) struct Millstream {
@@ -40,6 +37,21 @@ impl Millstream {
         let guests =
             guests.filter(|g| g.is_dir()).context("there are no guests: run `cargo xtask guests`")?;
         Ok(Self { command, guests, folder: TempDir::new()? })
+    }
+
+    /// The command.
+    pub(crate) fn command(&self) -> &Path {
+        &self.command
+    }
+
+    /// The folder of the guests.
+    pub(crate) fn guests(&self) -> Result<&str> {
+        self.guests.to_str().context("the guests' folder has a name that is not Unicode")
+    }
+
+    /// A folder for job files.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Runs a workload for some seconds.
@@ -69,8 +81,7 @@ impl Millstream {
 
     fn run(&self, workload: &Workload, parallelism: u32, end: End, checked: bool) -> Result<Value> {
         let job = self.folder.path().join(format!("{}.toml", workload.name));
-        let guests = self.guests.to_str().context("the guests' folder has a name that is not Unicode")?;
-        fs::write(&job, workload.job(guests, end, checked))?;
+        fs::write(&job, workload.job(self.guests()?, end, checked))?;
         run_job(&self.command, &job, parallelism)
     }
 }

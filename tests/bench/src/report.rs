@@ -16,7 +16,7 @@ pub(crate) fn note(text: &str) {
     drop(writeln!(std::io::stderr(), "{text}"));
 }
 
-/// One row a workload, parallelism and engine; ratios are to Flink at the same parallelism.
+/// One row a workload, parallelism and engine; ratios are to Flink and to native Rust at the same parallelism.
 pub(crate) fn table(measured: &[Measurement]) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
@@ -27,18 +27,20 @@ pub(crate) fn table(measured: &[Measurement]) -> String {
         "records/s",
         "CPU s/M",
         "RSS MB",
-        "rate ratio",
-        "CPU ratio",
+        "rate/Flink",
+        "CPU/Flink",
+        "rate/native",
         "p99 ms",
     ]);
     for m in measured {
-        let flink = measured.iter().find(|f| {
-            f.engine == Engine::Flink && (&f.workload, f.parallelism) == (&m.workload, m.parallelism)
-        });
-        let flink = flink.filter(|_| m.engine != Engine::Flink);
-        let ratio = |figure: fn(&Measurement) -> f64| {
-            flink.map(|f| format!("{:.2}", figure(m) / figure(f))).unwrap_or_default()
+        let of = |engine: Engine| {
+            let same = |o: &&Measurement| (&o.workload, o.parallelism) == (&m.workload, m.parallelism);
+            measured.iter().filter(|o| o.engine == engine && m.engine != engine).find(same)
         };
+        let ratio = |other: Option<&Measurement>, figure: fn(&Measurement) -> f64| {
+            other.map(|o| format!("{:.2}", figure(m) / figure(o))).unwrap_or_default()
+        };
+        let (flink, native) = (of(Engine::Flink), of(Engine::Native).filter(|_| m.engine != Engine::Flink));
         table.add_row([
             m.workload.clone(),
             m.parallelism.to_string(),
@@ -46,8 +48,9 @@ pub(crate) fn table(measured: &[Measurement]) -> String {
             millions(m.records_per_second),
             format!("{:.4}", m.cpu_seconds_per_million),
             format!("{:.0}", m.peak_rss_mb),
-            ratio(|m| m.records_per_second),
-            ratio(|m| m.cpu_seconds_per_million),
+            ratio(flink, |m| m.records_per_second),
+            ratio(flink, |m| m.cpu_seconds_per_million),
+            ratio(native, |m| m.records_per_second),
             m.latency.map(|l| format!("{:.2}", l.p99_us / 1000.0)).unwrap_or_default(),
         ]);
     }

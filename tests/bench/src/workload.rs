@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt};
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A workload.
 #[derive(Debug)]
@@ -15,18 +15,21 @@ pub(crate) struct Workload {
     /// The source, whose records are counted.
     pub(crate) source: &'static str,
     /// How the checksum writes a row; none if it is not checked.
-    form: Option<&'static str>,
+    pub(crate) form: Option<&'static str>,
 }
 
+/// Records that are checked.
+pub(crate) const CHECKED: u64 = 1_000_000;
+
 /// How a job ends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum End {
     Records(u64),
     Seconds(f64),
 }
 
 /// Number and sum of output rows.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Checksum {
     pub(crate) rows: u64,
     pub(crate) checksum: String,
