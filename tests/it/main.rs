@@ -9,4 +9,4 @@ mod cli_new;
 mod examples;
 mod faults;
 mod languages;
-mod sources;
+mod wasi;
