@@ -49,6 +49,7 @@ compare event times too. The other lines go in:
   {"row":{"celsius":20},"time":"2024-06-01T12:00:00Z","source":"a","port":"p"}
   {"watermark":"2024-06-01T12:10:00Z","source":"a"}
   {"processing-time":"2024-06-01T12:10:00Z"}
+  {"barrier":true}
   {"end":true,"source":"a"}
 
 or are expected, below what causes them and in order at each port or sink:

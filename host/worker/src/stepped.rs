@@ -15,7 +15,7 @@ use millstream_operator::{
 use millstream_operators::TimeAssigner;
 use millstream_protocol::{Valve, ValveEvents};
 use millstream_task::TaskError;
-use millstream_types::{Batch, PortIndex, StreamElement};
+use millstream_types::{Barrier, BarrierKind, Batch, PortIndex, StreamElement};
 
 use crate::{
     Modules, StartError,
@@ -70,6 +70,7 @@ enum Call {
     Watermark(i64),
     ProcessingTime(i64),
     Idle(bool),
+    Barrier,
     EndOfInput,
 }
 
@@ -152,6 +153,16 @@ impl SteppedJob {
     /// Processing time goes on to `now`.
     pub async fn processing_time(&mut self, now: i64) -> Result<Vec<Arrival>, TaskError> {
         self.clock.set(now);
+        self.step().await
+    }
+
+    /// A barrier goes through the job: every operator emits what it has to before it.
+    pub async fn barrier(&mut self) -> Result<Vec<Arrival>, TaskError> {
+        // Upstream nodes come first, and what they emit has arrived before the barrier does.
+        for index in 0..self.nodes.len() {
+            self.stack.push(Task::Call(NodeIndex(index), Call::Barrier));
+            self.work().await?;
+        }
         self.step().await
     }
 
@@ -283,9 +294,13 @@ async fn invoke(
         Call::ProcessingTime(now) => return operator.processing_time(now, out).await,
         Call::EndOfInput => return operator.end_of_input(out).await,
         Call::Idle(idle) => operator.status(idle, out),
+        Call::Barrier => operator.before_barrier(&BARRIER, out).await?,
     }
     Ok(Progress::Done)
 }
+
+/// Nothing is kept at it: it is there for what functions do before one.
+const BARRIER: Barrier = Barrier { id: 0, kind: BarrierKind::Checkpoint, triggered: 0 };
 
 fn with_parallelism_1(plan: Plan) -> Plan {
     let Plan { mut logical, execution, warnings, .. } = plan;

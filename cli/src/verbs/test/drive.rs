@@ -89,6 +89,7 @@ impl Driver<'_> {
                     self.each(&sources, |_| None).await
                 }
                 Input::ProcessingTime(time) => self.subject.job.processing_time(time.0).await,
+                Input::Barrier(_) => self.subject.job.barrier().await,
             };
             match called {
                 Ok(arrivals) => found.lines.extend(self.lines(last, &arrivals)?),

@@ -4,6 +4,7 @@
 //! {"row":{"sensor":"attic","celsius":31.0},"time":"2024-06-01T12:00:00Z"}
 //! {"watermark":"2024-06-01T12:10:00Z"}
 //! {"processing-time":"2024-06-01T12:10:00Z"}
+//! {"barrier":true}
 //! {"end":true}
 //! {"expect":{"sensor":"attic","celsius":31.0},"port":"late","time":"2024-06-01T12:00:00Z"}
 //! {"expect-rejected":"the reason"}
@@ -23,6 +24,7 @@ pub(super) enum Input {
     Row(RowLine),
     Watermark(WatermarkLine),
     ProcessingTime(Time),
+    Barrier(BarrierLine),
     End(EndLine),
 }
 
@@ -56,6 +58,12 @@ pub(super) struct RowLine {
 pub(super) struct WatermarkLine {
     pub(super) watermark: Time,
     pub(super) source: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BarrierLine {
+    pub(super) barrier: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -127,12 +135,13 @@ impl<'de> Deserialize<'de> for Time {
 type ReadLine = fn(&str) -> Result<Line, serde_json::Error>;
 
 /// The keys by which a line is known, and what they begin.
-const KINDS: [(&str, ReadLine); 7] = [
+const KINDS: [(&str, ReadLine); 8] = [
     ("row", |text| read(text, |line| Line::Input(Input::Row(line)))),
     ("watermark", |text| read(text, |line| Line::Input(Input::Watermark(line)))),
     ("processing-time", |text| {
         read(text, |line: ProcessingTimeLine| Line::Input(Input::ProcessingTime(line.processing_time)))
     }),
+    ("barrier", |text| read(text, |line| Line::Input(Input::Barrier(line)))),
     ("end", |text| read(text, |line| Line::Input(Input::End(line)))),
     ("expect", |text| read(text, |line| Line::Expectation(Expectation::Row(line)))),
     ("expect-rejected", |text| {
@@ -158,9 +167,9 @@ impl Line {
         };
         let line = parse(text).map_err(|error| format!("`{key}`: {}", without_place(&error)))?;
         match line {
-            Line::Input(Input::End(EndLine { end: false, .. })) => {
-                Err("`end`: found false, expected true".to_owned())
-            }
+            Line::Input(
+                Input::End(EndLine { end: false, .. }) | Input::Barrier(BarrierLine { barrier: false }),
+            ) => Err(format!("`{key}`: found false, expected true")),
             line => Ok(line),
         }
     }
@@ -210,6 +219,7 @@ mod tests {
         let clock = Line::parse(r#"{"processing-time":"2013-01-01T10:00:00Z"}"#).expect("a time");
         assert_eq!(clock, Line::Input(Input::ProcessingTime(time)));
         assert!(matches!(Line::parse(r#"{"end":true}"#), Ok(Line::Input(Input::End(_)))));
+        assert!(matches!(Line::parse(r#"{"barrier":true}"#), Ok(Line::Input(Input::Barrier(_)))));
         let row = Line::parse(r#"{"expect":{"x":1},"port":"late"}"#).expect("a row");
         assert!(
             matches!(row, Line::Expectation(Expectation::Row(row)) if row.port.as_deref() == Some("late"))
@@ -225,8 +235,8 @@ mod tests {
         let error = |text: &str| Line::parse(text).expect_err(text);
         assert_eq!(
             error(r#"{"rows":{}}"#),
-            "found the key `rows`, expected one of `row`, `watermark`, `processing-time`, `end`, `expect`, \
-             `expect-rejected`, `expect-error`"
+            "found the key `rows`, expected one of `row`, `watermark`, `processing-time`, `barrier`, `end`, \
+             `expect`, `expect-rejected`, `expect-error`"
         );
         assert_eq!(error(r#"{"row":{},"expect":{}}"#), "found both `row` and `expect`, expected one");
         assert_eq!(
@@ -239,6 +249,7 @@ mod tests {
              since 1970"
         );
         assert_eq!(error(r#"{"end":false}"#), "`end`: found false, expected true");
+        assert_eq!(error(r#"{"barrier":false}"#), "`barrier`: found false, expected true");
         assert!(error("[1]").starts_with("found [1], expected an object"));
         assert_eq!(error(r#"{"row":{}"#), "not JSON: EOF while parsing an object at column 9");
     }
