@@ -6,6 +6,7 @@ mod support;
 
 mod bad_input;
 mod cli_new;
+mod conformance;
 mod examples;
 mod faults;
 mod languages;
