@@ -96,6 +96,7 @@ impl MemoryBackend {
                 Clock::Processing => &mut self.processing,
             };
             if change.set {
+                timers.grow(self.keys.slots());
                 slots.zip(&change.times).for_each(|(slot, &time)| timers.set(slot, time));
             } else {
                 self.emptied.extend(slots.clone());
@@ -108,19 +109,15 @@ impl MemoryBackend {
     fn end_call(&mut self) {
         let mut candidates = std::mem::take(&mut self.emptied);
         candidates.extend(self.grouping.created.iter().map(|&g| self.grouping.slot_of_group[g as usize]));
-        for slot in candidates.drain(..) {
-            if self.keys.is_occupied(slot) && !self.holds_something(slot) {
-                self.keys.remove(slot);
-            }
-        }
+        let Self { keys, states, event, processing, .. } = self;
+        keys.remove_where(&candidates, |slot| {
+            !event.has(slot) && !processing.has(slot) && !states.iter().any(|s| s.is_present(slot))
+        });
+        candidates.clear();
         self.emptied = candidates;
         self.fired.clear();
         self.fired_times.clear();
         self.grouping.start(0);
-    }
-
-    fn holds_something(&self, slot: u32) -> bool {
-        self.event.has(slot) || self.processing.has(slot) || self.states.iter().any(|s| s.is_present(slot))
     }
 }
 
@@ -131,8 +128,6 @@ impl KeyedBackend for MemoryBackend {
         self.keys.resolve(keys, &mut self.grouping);
         let slots = self.keys.slots();
         self.states.iter_mut().for_each(|s| s.grow(slots));
-        self.event.grow(slots);
-        self.processing.grow(slots);
         Ok(())
     }
 

@@ -1,13 +1,19 @@
 //! A hierarchical timer wheel: times in buckets that get finer as they come near.
 //!
-//! A time belongs to a tick of 16 ms. Ten levels of 64 buckets cover all ticks; a tick lies at the level of the highest
+//! A time belongs to a tick of 16 ms. Five levels of 64 buckets cover half a year; a tick lies at the level of the highest
 //! six bits in which it differs from the wheel's position, so a lower level comes before a higher one, and a bucket
 //! before those behind it. Adding is a push; the next bucket is found by one bit per bucket. When the wheel reaches a
 //! bucket of a higher level, it moves to the earliest tick in it and deals the bucket out anew. Only the entries of
-//! the current tick are sorted.
+//! the current tick are sorted. What is further away than the levels reach waits aside until the wheel comes near.
 //!
 //! Invariant: what belongs to the current tick or an earlier one is in `current` or `late`; buckets at or before the
-//! position of a level are empty.
+//! position of a level are empty; what waits aside comes after everything else.
+
+mod bucket;
+#[cfg(test)]
+mod tests;
+
+use self::bucket::{Bucket, Pool, entries_of};
 
 /// Entries (time, slot) that come out in order of time, then slot.
 #[derive(Clone, Debug)]
@@ -16,10 +22,14 @@ pub(crate) struct TimerWheel {
     buckets: Vec<Bucket>,
     /// One bit a bucket that has entries, one word a level.
     occupied: [u64; LEVELS],
+    /// What is out of the levels' reach.
+    far: Vec<Entry>,
+    far_earliest: i64,
     /// The entries of the current tick, the earliest last.
     current: Vec<Entry>,
     /// Entries that came after their tick, not yet sorted in.
     late: Vec<Entry>,
+    pool: Pool,
     len: usize,
 }
 
@@ -30,16 +40,19 @@ pub(crate) struct Entry {
     pub(crate) slot: u32,
 }
 
-#[derive(Clone, Debug)]
-struct Bucket {
-    earliest: i64,
-    entries: Vec<Entry>,
-}
-
 impl TimerWheel {
     pub(crate) fn new() -> Self {
-        let buckets = vec![Bucket { earliest: i64::MAX, entries: Vec::new() }; LEVELS * BUCKETS];
-        Self { position: 0, buckets, occupied: [0; LEVELS], current: Vec::new(), late: Vec::new(), len: 0 }
+        Self {
+            position: 0,
+            buckets: vec![Bucket::EMPTY; LEVELS * BUCKETS],
+            occupied: [0; LEVELS],
+            far: Vec::new(),
+            far_earliest: i64::MAX,
+            current: Vec::new(),
+            late: Vec::new(),
+            pool: Pool::default(),
+            len: 0,
+        }
     }
 
     /// How many entries there are.
@@ -61,11 +74,13 @@ impl TimerWheel {
             return self.late.push(entry);
         }
         let level = ((tick ^ self.position).ilog2() / LEVEL_BITS) as usize;
+        if level >= LEVELS {
+            self.far_earliest = self.far_earliest.min(entry.time);
+            return self.far.push(entry);
+        }
         let index = (tick >> (level as u32 * LEVEL_BITS)) as usize % BUCKETS;
         self.occupied[level] |= 1 << index;
-        let bucket = &mut self.buckets[level * BUCKETS + index];
-        bucket.earliest = bucket.earliest.min(entry.time);
-        bucket.entries.push(entry);
+        self.buckets[level * BUCKETS + index].push(entry, &mut self.pool);
     }
 
     /// Takes the first entry whose time is not after `now`.
@@ -80,23 +95,27 @@ impl TimerWheel {
                 self.current.pop();
                 return Some(entry);
             }
-            let Some((level, index)) = self.next_bucket() else {
-                self.position = self.position.max(tick_of(now));
-                return None;
-            };
-            if self.buckets[level * BUCKETS + index].earliest > now {
-                return None;
+            match self.next_bucket() {
+                Some((level, index)) if self.buckets[level * BUCKETS + index].earliest <= now => {
+                    self.enter(level, index);
+                }
+                None if self.come_near(now) => {}
+                _ => return None,
             }
-            self.enter(level, index);
         }
+    }
+
+    /// The slot of an entry that comes out some entries from now, if that is known.
+    #[inline]
+    pub(crate) fn upcoming(&self, entries: usize) -> Option<u32> {
+        let at = self.current.len().checked_sub(entries + 1)?;
+        Some(self.current[at].slot)
     }
 
     /// The earliest time.
     pub(crate) fn next_time(&self) -> Option<i64> {
         let near = self.late.iter().chain(self.current.last()).map(|e| e.time).min();
-        near.or_else(|| {
-            self.next_bucket().map(|(level, index)| self.buckets[level * BUCKETS + index].earliest)
-        })
+        near.or_else(|| self.earliest_ahead())
     }
 
     /// Forgets all entries.
@@ -112,6 +131,14 @@ impl TimerWheel {
         }
     }
 
+    /// The earliest time behind the current tick.
+    fn earliest_ahead(&self) -> Option<i64> {
+        match self.next_bucket() {
+            Some((level, index)) => Some(self.buckets[level * BUCKETS + index].earliest),
+            None => (!self.far.is_empty()).then_some(self.far_earliest),
+        }
+    }
+
     fn next_bucket(&self) -> Option<(usize, usize)> {
         let level = self.occupied.iter().position(|&bits| bits != 0)?;
         Some((level, self.occupied[level].trailing_zeros() as usize))
@@ -120,16 +147,35 @@ impl TimerWheel {
     /// Moves to the earliest tick of a bucket, when nothing is left before it.
     fn enter(&mut self, level: usize, index: usize) {
         self.occupied[level] &= !(1 << index);
-        let bucket = &mut self.buckets[level * BUCKETS + index];
+        let mut bucket = std::mem::replace(&mut self.buckets[level * BUCKETS + index], Bucket::EMPTY);
         self.position = tick_of(bucket.earliest);
-        bucket.earliest = i64::MAX;
-        if level == 0 {
-            // The emptied list takes the bucket's place, so that lists are made once and then go round.
-            std::mem::swap(&mut bucket.entries, &mut self.current);
-            self.current.sort_unstable_by(|a, b| b.cmp(a));
-        } else {
-            std::mem::take(&mut bucket.entries).into_iter().for_each(|entry| self.place(entry));
+        while let Some(chunk) = bucket.take_chunk() {
+            let entries = entries_of(&chunk, bucket.earliest);
+            if level == 0 {
+                self.current.extend(entries);
+            } else {
+                entries.for_each(|entry| self.place(entry));
+            }
+            self.pool.give_back(chunk);
         }
+        self.current.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// Moves on when nothing is left but what waits aside: to now, or to the earliest of that. Takes in what the levels
+    /// reach from there, if there is anything.
+    fn come_near(&mut self, now: i64) -> bool {
+        self.position = self.position.max(tick_of(now.min(self.far_earliest)));
+        let position = self.position;
+        let is_near = |time| (tick_of(time) ^ position) >> (LEVELS as u32 * LEVEL_BITS) == 0;
+        if self.far.is_empty() || !is_near(self.far_earliest) {
+            return false;
+        }
+        let far = std::mem::take(&mut self.far);
+        let (near, far): (Vec<Entry>, _) = far.into_iter().partition(|e| is_near(e.time));
+        self.far = far;
+        self.far_earliest = self.far.iter().map(|e| e.time).min().unwrap_or(i64::MAX);
+        near.into_iter().for_each(|entry| self.place(entry));
+        true
     }
 }
 
@@ -143,66 +189,5 @@ fn tick_of(time: i64) -> u64 {
 const TICK_BITS: u32 = 4;
 const LEVEL_BITS: u32 = 6;
 const BUCKETS: usize = 1 << LEVEL_BITS;
-/// Enough for the 60 bits of a tick.
-const LEVELS: usize = 10;
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn entries_come_out_in_order_and_not_before_their_time() {
-        let mut wheel = TimerWheel::new();
-        for time in [i64::MAX, 0, 1_700_000_000_000, 15, 16, -1, i64::MIN, 1_700_000_000_001] {
-            wheel.insert(time, 7);
-        }
-        assert_eq!(wheel.next_time(), Some(i64::MIN));
-        let mut times = |now| std::iter::from_fn(|| wheel.pop_due(now).map(|e| e.time)).collect::<Vec<_>>();
-        assert_eq!(times(14), [i64::MIN, -1, 0]);
-        assert_eq!(times(15), [15]);
-        assert_eq!(times(1_700_000_000_000), [16, 1_700_000_000_000]);
-        assert_eq!(times(i64::MAX), [1_700_000_000_001, i64::MAX]);
-        assert_eq!(wheel.len(), 0);
-    }
-
-    #[derive(Clone, Debug)]
-    enum Step {
-        Insert(i64, u32),
-        PopUntil(i64),
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        let time = prop_oneof![-50i64..5_000, 0i64..90_000_000, any::<i64>()];
-        prop_oneof![
-            4 => (time.clone(), 0u32..10).prop_map(|(time, slot)| Step::Insert(time, slot)),
-            1 => time.prop_map(Step::PopUntil),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn behaves_like_a_sorted_set(steps in prop::collection::vec(step(), 1..200)) {
-            let mut wheel = TimerWheel::new();
-            let mut model = BTreeSet::new();
-            for step in steps {
-                match step {
-                    Step::Insert(time, slot) => if model.insert((time, slot)) {
-                        wheel.insert(time, slot);
-                    },
-                    Step::PopUntil(now) => {
-                        while let Some(entry) = wheel.pop_due(now) {
-                            prop_assert_eq!(model.pop_first(), Some((entry.time, entry.slot)));
-                        }
-                        prop_assert!(model.first().is_none_or(|&(time, _)| time > now));
-                    }
-                }
-                prop_assert_eq!(wheel.len(), model.len());
-                prop_assert_eq!(wheel.next_time(), model.first().map(|&(time, _)| time));
-            }
-        }
-    }
-}
+/// A bucket of the highest level is 2^28 ms wide, so that times in a bucket differ in their lower 32 bits only.
+const LEVELS: usize = 5;
