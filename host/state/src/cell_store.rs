@@ -1,26 +1,30 @@
-//! Values by slot: the columns of a value state, or the accumulators of a window.
+//! Values by slot that may be absent: those of a value state, or the accumulators of sessions.
 
 use arrow_buffer::BooleanBuffer;
 use millstream_types::{Cells, Column, Columns};
 
-use crate::{bits::Bits, column_store::ColumnStore};
+use crate::{
+    bits::Bits,
+    row_store::RowStore,
+    slot_store::{SessionStore, SlotStore},
+};
 
 /// A row of columns a slot, or none.
 #[derive(Clone, Debug)]
 pub(crate) struct CellStore {
-    columns: Vec<ColumnStore>,
+    rows: RowStore,
     present: Bits,
 }
 
 impl CellStore {
     /// An empty store of these columns.
     pub(crate) fn new(columns: &[Column]) -> Self {
-        Self { columns: columns.iter().map(ColumnStore::new).collect(), present: Bits::default() }
+        Self { rows: RowStore::new(columns), present: Bits::default() }
     }
 
     /// Makes room for slots below `slots`; before that none of them may be named.
     pub(crate) fn grow(&mut self, slots: usize) {
-        self.columns.iter_mut().for_each(|c| c.grow(slots));
+        self.rows.grow(slots);
     }
 
     /// Whether a slot has a value.
@@ -35,7 +39,7 @@ impl CellStore {
 
     /// The values of slots that are known to have one.
     pub(crate) fn read_values(&self, slots: &[u32]) -> Columns {
-        Columns::new(slots.len(), self.columns.iter().map(|c| c.gather(slots)).collect())
+        self.rows.read(slots)
     }
 
     /// Sets the value of slot `slots[i]` to row `i`, or clears it where that is absent. A slot named twice ends as the
@@ -47,15 +51,14 @@ impl CellStore {
         slots.iter().zip(&cells.present).for_each(|(&slot, present)| _ = self.present.set(slot, present));
         let rows: Vec<usize> = cells.present.set_indices().collect();
         let written: Vec<u32> = rows.iter().map(|&row| slots[row]).collect();
-        for (column, array) in self.columns.iter_mut().zip(&cells.values.arrays) {
-            column.scatter(&written, array, rows.iter().copied());
-        }
+        self.rows.write_rows(&written, &cells.values, rows.iter().copied());
         absent(&cells.present).for_each(|row| self.release(slots[row]));
     }
 
     /// Sets the value of slot `slots[i]` to row `i`.
     pub(crate) fn write_values(&mut self, slots: &[u32], values: &Columns) {
-        self.write_rows(slots, values, 0..slots.len());
+        slots.iter().for_each(|&slot| _ = self.present.set(slot, true));
+        self.rows.write(slots, values);
     }
 
     /// Sets the value of slot `slots[i]` to row `rows[i]`.
@@ -66,9 +69,7 @@ impl CellStore {
         rows: impl Iterator<Item = usize> + Clone,
     ) {
         slots.iter().for_each(|&slot| _ = self.present.set(slot, true));
-        for (column, array) in self.columns.iter_mut().zip(&values.arrays) {
-            column.scatter(slots, array, rows.clone());
-        }
+        self.rows.write_rows(slots, values, rows);
     }
 
     /// Clears a slot.
@@ -79,8 +80,28 @@ impl CellStore {
 
     fn release(&mut self, slot: u32) {
         if !self.present.get(slot) {
-            self.columns.iter_mut().for_each(|c| c.clear(slot));
+            self.rows.remove(slot);
         }
+    }
+}
+
+impl SlotStore for CellStore {
+    fn new(columns: &[Column]) -> Self {
+        CellStore::new(columns)
+    }
+
+    fn grow(&mut self, slots: usize) {
+        CellStore::grow(self, slots);
+    }
+
+    fn remove(&mut self, slot: u32) {
+        CellStore::remove(self, slot);
+    }
+}
+
+impl SessionStore for CellStore {
+    fn is_present(&self, slot: u32) -> bool {
+        CellStore::is_present(self, slot)
     }
 }
 

@@ -33,4 +33,15 @@ impl Grouping {
     pub fn groups(&self) -> usize {
         self.slot_of_group.len()
     }
+
+    /// The slots of the groups whose key was not in its table before.
+    pub(crate) fn created_slots(&self) -> Vec<u32> {
+        self.created.iter().map(|&group| self.slot_of_group[group as usize]).collect()
+    }
+
+    /// The groups whose key was in its table before, ascending.
+    pub(crate) fn known(&self) -> impl Iterator<Item = usize> {
+        let mut created = self.created.iter().map(|&group| group as usize).peekable();
+        (0..self.groups()).filter(move |group| created.next_if_eq(group).is_none())
+    }
 }

@@ -2,7 +2,7 @@
 
 use arrow_array::ArrayRef;
 use arrow_select::concat::concat;
-use millstream_types::{Cells, Columns};
+use millstream_types::Columns;
 
 /// Columns of the same types one behind the other; `None` if there are none.
 pub(crate) fn columns(parts: &[Columns]) -> Option<Columns> {
@@ -16,11 +16,4 @@ pub(crate) fn columns(parts: &[Columns]) -> Option<Columns> {
     };
     let rows = parts.iter().map(|p| p.rows).sum();
     Some(Columns::new(rows, (0..first.arrays.len()).map(column).collect()))
-}
-
-/// Cells one behind the other; `None` if there are none.
-pub(crate) fn cells(parts: Vec<Cells>) -> Option<Cells> {
-    let present = parts.iter().flat_map(|c| &c.present).collect();
-    let values: Vec<Columns> = parts.into_iter().map(|c| c.values).collect();
-    Some(Cells { present, values: columns(&values)? })
 }

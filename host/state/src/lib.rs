@@ -3,10 +3,10 @@
 //! Every call is a batch call: a function names many keys at once by their position among the distinct keys of its
 //! current call. Reads see the call's own writes; writes and timers apply together on `ok` and not at all otherwise.
 
+mod arrays;
 mod backend;
 mod bits;
 mod cell_store;
-mod column_store;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod context;
@@ -25,9 +25,11 @@ mod namespaces;
 mod operator_state;
 mod prefetch;
 mod row_codec;
+mod row_store;
 mod session_state;
 mod sessions;
 mod shape;
+mod slot_store;
 mod timer_wheel;
 mod timers;
 mod value_state;

@@ -2,7 +2,7 @@
 
 use millstream_types::{Column, Columns, Runs};
 
-use crate::{StateError, list_store::ListStore, namespaces::SlotStore, value_state::interleave_columns};
+use crate::{StateError, list_store::ListStore, slot_store::SlotStore, value_state::interleave_columns};
 
 /// Lists by slot, and changes not yet applied.
 #[derive(Clone, Debug)]

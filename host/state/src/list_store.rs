@@ -2,7 +2,11 @@
 
 use millstream_types::{Column, Columns, Runs};
 
-use crate::{StateError, namespaces::SlotStore, row_codec::RowCodec};
+use crate::{
+    StateError,
+    row_codec::RowCodec,
+    slot_store::{SessionStore, SlotStore, WindowStore},
+};
 
 /// A list of encoded rows a slot.
 #[derive(Clone, Debug)]
@@ -67,11 +71,23 @@ impl SlotStore for ListStore {
         }
     }
 
-    fn is_present(&self, slot: u32) -> bool {
-        self.rows(slot) > 0
-    }
-
     fn remove(&mut self, slot: u32) {
         self.lists[slot as usize] = List::default();
+    }
+}
+
+impl WindowStore for ListStore {
+    fn clear(&mut self) {
+        self.lists.clear();
+    }
+
+    fn copy_from(&mut self, other: &Self) {
+        self.lists.clone_from(&other.lists);
+    }
+}
+
+impl SessionStore for ListStore {
+    fn is_present(&self, slot: u32) -> bool {
+        self.rows(slot) > 0
     }
 }

@@ -1,27 +1,49 @@
 //! Accumulators of windows in memory.
 
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use millstream_types::{Cells, Column, Columns, EncodedKeys, Window};
 
 use crate::{
     AccumulatorSlice, CallWindow, Cursor, Grouping, MergeStep, StateError, WindowAccumulators, WindowState,
-    cell_store::CellStore,
-    join,
-    namespaces::{Namespaces, SlotStore},
-    shape,
+    join, namespaces::Namespaces, row_store::RowStore, shape,
 };
 
-/// Accumulators of windows in memory: columns by slot, gathered and scattered.
+/// Accumulators of windows in memory: rows by slot, gathered and scattered.
+///
+/// Every key of a window has an accumulator, but for those that are new in the current call.
 pub struct MemoryAccumulators {
     columns: Vec<Column>,
-    windows: Namespaces<CellStore>,
+    windows: Namespaces<RowStore>,
     /// The window and slots of the last merge step.
     merging: Option<(Window, Vec<u32>)>,
+    merge_grouping: Grouping,
 }
 
 impl MemoryAccumulators {
     /// No window yet; accumulators of these columns.
     pub fn new(columns: &[Column]) -> Self {
-        Self { columns: columns.to_vec(), windows: Namespaces::new(columns), merging: None }
+        Self {
+            columns: columns.to_vec(),
+            windows: Namespaces::new(columns),
+            merging: None,
+            merge_grouping: Grouping::default(),
+        }
+    }
+
+    fn no_rows(&self) -> Columns {
+        RowStore::new(&self.columns).read(&[])
+    }
+
+    /// Which groups of the call are not new in it.
+    fn present(&self) -> BooleanBuffer {
+        let grouping = &self.windows.grouping;
+        if grouping.created.is_empty() {
+            return BooleanBuffer::new_set(grouping.groups());
+        }
+        let mut present = BooleanBufferBuilder::new(grouping.groups());
+        present.append_n(grouping.groups(), true);
+        grouping.created.iter().for_each(|&group| present.set_bit(group as usize, false));
+        present.finish()
     }
 }
 
@@ -61,7 +83,7 @@ impl WindowState for MemoryAccumulators {
     }
 
     fn clear(&mut self, window: Window) -> Result<(), StateError> {
-        self.windows.take(window);
+        self.windows.clear(window);
         Ok(())
     }
 
@@ -74,8 +96,10 @@ impl WindowState for MemoryAccumulators {
 impl WindowAccumulators for MemoryAccumulators {
     fn read(&self) -> Result<Cells, StateError> {
         let slots = &self.windows.grouping.slot_of_group;
-        let cells = self.windows.parts().map(|(namespace, groups)| namespace.store.read(&slots[groups]));
-        Ok(join::cells(cells.collect()).unwrap_or_else(|| CellStore::new(&self.columns).read(&[])))
+        let parts: Vec<Columns> =
+            self.windows.parts().map(|(namespace, groups)| namespace.store.read(&slots[groups])).collect();
+        let values = join::columns(&parts).unwrap_or_else(|| self.no_rows());
+        Ok(Cells { present: self.present(), values })
     }
 
     fn write(&mut self, accumulators: &Columns, skipped: &[u32]) -> Result<(), StateError> {
@@ -83,7 +107,7 @@ impl WindowAccumulators for MemoryAccumulators {
         shape::check(NAME, &self.columns, accumulators, groups)?;
         if skipped.is_empty() {
             self.windows.for_each_part(|namespace, groups, slots| {
-                namespace.store.write_values(slots, &accumulators.slice(groups.start, groups.len()));
+                namespace.store.write_rows(slots, accumulators, groups);
             });
         } else {
             let kept: Vec<usize> =
@@ -104,11 +128,11 @@ impl WindowAccumulators for MemoryAccumulators {
 
     fn scan(&self, window: Window, cursor: Cursor, limit: usize) -> Result<AccumulatorSlice, StateError> {
         let Some(namespace) = self.windows.get(window) else {
-            let accumulators = CellStore::new(&self.columns).read_values(&[]);
+            let accumulators = self.no_rows();
             return Ok(AccumulatorSlice { keys: EncodedKeys::new(), accumulators, next: None });
         };
         let (slots, next) = namespace.slots_from(cursor, limit);
-        let accumulators = namespace.store.read_values(&slots);
+        let accumulators = namespace.store.read(&slots);
         Ok(AccumulatorSlice { keys: namespace.keys_at(&slots), accumulators, next })
     }
 
@@ -121,55 +145,46 @@ impl WindowAccumulators for MemoryAccumulators {
     ) -> Result<MergeStep, StateError> {
         debug_assert!(into != from, "a window merged into itself");
         let mut target = self.windows.take_or_new(into);
-        let (mut known, mut others, mut next) = (Vec::new(), Vec::new(), None);
-        let mut other = None;
-        if let Some(source) = self.windows.get(from) {
-            let (slots, rest) = source.slots_from(cursor, limit);
-            next = rest;
-            let (mut new, mut copied) = (Vec::new(), Vec::new());
-            for slot in slots {
-                let (at, is_new) = target.keys.insert(source.keys.key(slot), source.keys.table_hash(slot));
-                let (to, of) = if is_new { (&mut new, &mut copied) } else { (&mut known, &mut others) };
-                to.push(at);
-                of.push(slot);
+        let mut step = MergeStep { into: self.no_rows(), other: self.no_rows(), next: None };
+        let mut merging = Vec::new();
+        match self.windows.get(from) {
+            Some(source) if target.keys.is_empty() => target.copy_from(source),
+            Some(source) => {
+                let (slots, next) = source.slots_from(cursor, limit);
+                let grouping = &mut self.merge_grouping;
+                grouping.start(slots.len());
+                target.keys.reserve(source.keys.len());
+                target.keys.resolve_slots(&source.keys, &slots, grouping);
+                target.store.grow(target.keys.slots());
+                // The keys of a table differ, so that each is a group of its own.
+                let (of, to) = (pick(&slots, &grouping.created), grouping.created_slots());
+                target.store.write(&to, &source.store.read(&of));
+                let others: Vec<u32>;
+                (merging, others) = grouping.known().map(|g| (grouping.slot_of_group[g], slots[g])).unzip();
+                step =
+                    MergeStep { into: target.store.read(&merging), other: source.store.read(&others), next };
             }
-            target.store.grow(target.keys.slots());
-            target.store.write_values(&new, &source.store.read_values(&copied));
-            other = Some(source.store.read_values(&others));
+            None => {}
         }
-        let merged = target.store.read_values(&known);
         self.windows.put(into, target);
-        self.merging = Some((into, known));
-        Ok(MergeStep { other: other.unwrap_or_else(|| merged.clone()), into: merged, next })
+        self.merging = Some((into, merging));
+        Ok(step)
     }
 
     fn finish_merge(&mut self, merged: &Columns) -> Result<(), StateError> {
         let Some((window, slots)) = self.merging.take() else { return Ok(()) };
         shape::check(NAME, &self.columns, merged, slots.len())?;
         if let Some(mut namespace) = self.windows.take(window) {
-            namespace.store.write_values(&slots, merged);
+            namespace.store.write(&slots, merged);
             self.windows.put(window, namespace);
         }
         Ok(())
     }
 }
 
-impl SlotStore for CellStore {
-    fn new(columns: &[Column]) -> Self {
-        CellStore::new(columns)
-    }
-
-    fn grow(&mut self, slots: usize) {
-        CellStore::grow(self, slots);
-    }
-
-    fn is_present(&self, slot: u32) -> bool {
-        CellStore::is_present(self, slot)
-    }
-
-    fn remove(&mut self, slot: u32) {
-        CellStore::remove(self, slot);
-    }
+/// Values at some positions.
+fn pick(values: &[u32], positions: &[u32]) -> Vec<u32> {
+    positions.iter().map(|&at| values[at as usize]).collect()
 }
 
 /// How messages name accumulators.

@@ -56,7 +56,7 @@ impl WindowState for MemoryContents {
     }
 
     fn clear(&mut self, window: Window) -> Result<(), StateError> {
-        self.windows.take(window);
+        self.windows.clear(window);
         Ok(())
     }
 

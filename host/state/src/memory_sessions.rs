@@ -4,8 +4,8 @@ use millstream_types::{Cells, Column, Columns, EncodedKeys, Runs, Window};
 
 use crate::{
     Cursor, Grouping, MergeStep, SessionAccumulators, SessionContents, SessionSlice, SessionState,
-    StateError, cell_store::CellStore, list_store::ListStore, namespaces::SlotStore, sessions::Sessions,
-    shape, value_state::interleave_columns,
+    StateError, cell_store::CellStore, list_store::ListStore, sessions::Sessions, shape,
+    slot_store::SlotStore, value_state::interleave_columns,
 };
 
 /// Accumulators of sessions in memory.

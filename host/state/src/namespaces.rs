@@ -1,30 +1,21 @@
 //! Windows in memory: a key table and a store by slot for each.
+//!
+//! Windows come and go, one much like the other. The memory of one that has gone is given to the next new one, as long
+//! as it is not large, and was not much larger than what was in it: so windows do not grow from nothing again and again,
+//! and what is kept for later is bounded.
 
 use std::collections::BTreeMap;
 
 use millstream_types::{Column, EncodedKeys, Window};
 
-use crate::{CallWindow, Cursor, Grouping, KeyTable};
-
-/// What is kept by slot in a window.
-pub(crate) trait SlotStore: Send + Sized {
-    /// An empty store of rows of these columns.
-    fn new(columns: &[Column]) -> Self;
-
-    /// Makes room for slots below `slots`.
-    fn grow(&mut self, slots: usize);
-
-    /// Whether a slot has anything.
-    fn is_present(&self, slot: u32) -> bool;
-
-    /// Forgets what a slot has.
-    fn remove(&mut self, slot: u32);
-}
+use crate::{CallWindow, Cursor, Grouping, KeyTable, slot_store::WindowStore};
 
 /// Windows with their keys and what is kept for them.
 pub(crate) struct Namespaces<S> {
     columns: Vec<Column>,
     windows: BTreeMap<ByEnd, Namespace<S>>,
+    /// Empty windows.
+    spare: Vec<Namespace<S>>,
     pub(crate) grouping: Grouping,
     pub(crate) call: Vec<CallWindow>,
 }
@@ -35,10 +26,10 @@ pub(crate) struct Namespace<S> {
     pub(crate) store: S,
 }
 
-impl<S: SlotStore> Namespaces<S> {
+impl<S: WindowStore> Namespaces<S> {
     pub(crate) fn new(columns: &[Column]) -> Self {
-        let (windows, grouping, call) = Default::default();
-        Self { columns: columns.to_vec(), windows, grouping, call }
+        let (windows, spare, grouping, call) = Default::default();
+        Self { columns: columns.to_vec(), windows, spare, grouping, call }
     }
 
     pub(crate) fn begin(&mut self, rows: usize) {
@@ -48,8 +39,9 @@ impl<S: SlotStore> Namespaces<S> {
 
     pub(crate) fn resolve(&mut self, window: Window, keys: &EncodedKeys, rows: Option<&[u32]>) {
         let first_group = self.grouping.groups() as u32;
-        let columns = &self.columns;
-        let namespace = self.windows.entry(ByEnd::of(window)).or_insert_with(|| Namespace::new(columns));
+        let (columns, spare) = (&self.columns, &mut self.spare);
+        let new = || spare.pop().unwrap_or_else(|| Namespace::new(columns));
+        let namespace = self.windows.entry(ByEnd::of(window)).or_insert_with(new);
         match rows {
             Some(rows) => namespace.keys.resolve_rows(keys, rows, &mut self.grouping),
             None => namespace.keys.resolve(keys, &mut self.grouping),
@@ -84,9 +76,9 @@ impl<S: SlotStore> Namespaces<S> {
             let Some(namespace) = self.windows.get_mut(&key) else { continue };
             let range = groups_of(part);
             let first = groups.partition_point(|&g| (g as usize) < range.start);
-            for &group in groups[first..].iter().take_while(|&&g| (g as usize) < range.end) {
-                namespace.remove(self.grouping.slot_of_group[group as usize]);
-            }
+            let removed = groups[first..].iter().take_while(|&&g| (g as usize) < range.end);
+            let slots: Vec<u32> = removed.map(|&group| self.grouping.slot_of_group[group as usize]).collect();
+            namespace.remove_all(&slots);
             if namespace.keys.is_empty() {
                 self.windows.remove(&key);
             }
@@ -104,17 +96,32 @@ impl<S: SlotStore> Namespaces<S> {
         self.windows.get(&ByEnd::of(window))
     }
 
+    /// The window, out of the others, to be put back.
     pub(crate) fn take(&mut self, window: Window) -> Option<Namespace<S>> {
         self.windows.remove(&ByEnd::of(window))
     }
 
-    /// Puts a window back that was taken, or makes an empty one.
+    /// The window, out of the others, or a new one, to be put there.
+    pub(crate) fn take_or_new(&mut self, window: Window) -> Namespace<S> {
+        let found = self.take(window).or_else(|| self.spare.pop());
+        found.unwrap_or_else(|| Namespace::new(&self.columns))
+    }
+
+    /// Puts a window among the others.
     pub(crate) fn put(&mut self, window: Window, namespace: Namespace<S>) {
         self.windows.insert(ByEnd::of(window), namespace);
     }
 
-    pub(crate) fn take_or_new(&mut self, window: Window) -> Namespace<S> {
-        self.take(window).unwrap_or_else(|| Namespace::new(&self.columns))
+    /// Drops a window; its memory is kept if it is worth that.
+    pub(crate) fn clear(&mut self, window: Window) {
+        let Some(mut namespace) = self.take(window) else { return };
+        let (capacity, keys) = (namespace.keys.capacity(), namespace.keys.len());
+        let kept: usize = self.spare.iter().map(|n| n.keys.capacity()).sum();
+        if self.spare.len() < SPARE_WINDOWS && kept + capacity <= SPARE_KEYS && capacity <= keys * WELL_USED {
+            namespace.keys.clear();
+            namespace.store.clear();
+            self.spare.push(namespace);
+        }
     }
 
     pub(crate) fn next_window(&self, from: Option<Window>) -> Option<Window> {
@@ -126,21 +133,30 @@ impl<S: SlotStore> Namespaces<S> {
     }
 }
 
-impl<S: SlotStore> Namespace<S> {
+impl<S: WindowStore> Namespace<S> {
     fn new(columns: &[Column]) -> Self {
         Self { keys: KeyTable::new(), store: S::new(columns) }
     }
 
-    fn remove(&mut self, slot: u32) {
-        if self.keys.is_occupied(slot) {
-            self.store.remove(slot);
-            self.keys.remove(slot);
-        }
+    /// Becomes a copy of another window.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.keys.copy_from(&other.keys);
+        self.store.copy_from(&other.store);
+    }
+
+    /// Removes the keys of some slots that have not been removed before.
+    fn remove_all(&mut self, slots: &[u32]) {
+        slots.iter().filter(|&&slot| self.keys.is_occupied(slot)).for_each(|&slot| self.store.remove(slot));
+        self.keys.remove_where(slots, |_| true);
     }
 
     /// The next occupied slots from `cursor` on, at most `limit`, and where to go on.
     pub(crate) fn slots_from(&self, cursor: Cursor, limit: usize) -> (Vec<u32>, Option<Cursor>) {
         let end = self.keys.slots() as u32;
+        if self.keys.is_dense() {
+            let until = cursor.0.saturating_add(u32::try_from(limit).unwrap_or(u32::MAX)).min(end);
+            return ((cursor.0..until).collect(), (until < end).then_some(Cursor(until)));
+        }
         let mut occupied = (cursor.0..end).filter(|&slot| self.keys.is_occupied(slot));
         let slots: Vec<u32> = occupied.by_ref().take(limit).collect();
         (slots, occupied.next().map(Cursor))
@@ -149,10 +165,21 @@ impl<S: SlotStore> Namespace<S> {
     /// The keys of some slots.
     pub(crate) fn keys_at(&self, slots: &[u32]) -> EncodedKeys {
         let mut keys = EncodedKeys::new();
+        keys.reserve(slots.len(), slots.len() * USUAL_KEY);
         slots.iter().for_each(|&slot| keys.push(self.keys.key(slot), self.keys.table_hash(slot)));
         keys
     }
 }
+
+/// How many windows' memory is kept.
+const SPARE_WINDOWS: usize = 8;
+/// For how many keys memory is kept, in all.
+const SPARE_KEYS: usize = 1 << 18;
+/// Memory is kept if it is for no more than so many times the keys that were there: emptying it costs what it is for.
+const WELL_USED: usize = 8;
+
+/// The bytes of most keys: that of a number, or of a short text.
+const USUAL_KEY: usize = 12;
 
 /// A window in the order in which windows end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -169,4 +196,51 @@ impl ByEnd {
 
 fn groups_of(part: &CallWindow) -> std::ops::Range<usize> {
     part.first_group as usize..(part.first_group + part.groups) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use millstream_types::hash_key;
+
+    use super::*;
+    use crate::row_store::RowStore;
+
+    fn keys(count: u32) -> EncodedKeys {
+        let mut keys = EncodedKeys::new();
+        (0..count).for_each(|i| keys.push(&i.to_be_bytes(), hash_key(&i.to_be_bytes())));
+        keys
+    }
+
+    fn open(windows: &mut Namespaces<RowStore>, at: i64, count: u32) -> Window {
+        let window = Window::new(at, at + 1);
+        windows.begin(count as usize);
+        windows.resolve(window, &keys(count), None);
+        window
+    }
+
+    #[test]
+    fn the_memory_of_a_window_goes_to_the_next() {
+        let mut windows = Namespaces::<RowStore>::new(&[]);
+        let first = open(&mut windows, 0, 1000);
+        let capacity = windows.get(first).expect("opened").keys.capacity();
+        windows.clear(first);
+        let second = open(&mut windows, 1, 10);
+        let namespace = windows.get(second).expect("opened");
+        assert_eq!((namespace.keys.len(), namespace.keys.capacity()), (10, capacity));
+        assert_eq!(windows.grouping.created.len(), 10, "nothing of the first window is there");
+        windows.clear(second);
+        assert!(windows.spare.is_empty(), "memory that is hardly used is not kept");
+    }
+
+    #[test]
+    fn the_memory_that_is_kept_is_bounded() {
+        let mut windows = Namespaces::<RowStore>::new(&[]);
+        let opened: Vec<Window> = (0..20).map(|at| open(&mut windows, at, 8)).collect();
+        opened.iter().for_each(|&window| windows.clear(window));
+        assert_eq!(windows.spare.len(), SPARE_WINDOWS);
+        let large = open(&mut windows, 0, SPARE_KEYS as u32);
+        let spare = windows.spare.len();
+        windows.clear(large);
+        assert_eq!(windows.spare.len(), spare);
+    }
 }

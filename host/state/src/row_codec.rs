@@ -20,7 +20,7 @@ use millstream_types::{Column, Columns, DataType};
 
 use crate::{
     StateError,
-    column_store::{int32_array, int64_array, view_array},
+    arrays::{int32_array, int64_array, view_array},
 };
 
 /// Version of the form of stored rows.

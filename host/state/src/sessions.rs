@@ -7,7 +7,7 @@
 use millstream_types::{Column, EncodedKeys, MIN_WATERMARK, Window};
 use smallvec::SmallVec;
 
-use crate::{Cursor, Grouping, KeyTable, namespaces::SlotStore, timer_wheel::TimerWheel};
+use crate::{Cursor, Grouping, KeyTable, slot_store::SessionStore, timer_wheel::TimerWheel};
 
 /// Sessions with what is kept for them.
 pub(crate) struct Sessions<S> {
@@ -71,7 +71,7 @@ struct Undo {
     noted: Vec<bool>,
 }
 
-impl<S: SlotStore> Sessions<S> {
+impl<S: SessionStore> Sessions<S> {
     pub(crate) fn new(columns: &[Column], lateness: i64) -> Self {
         Self {
             lateness,
