@@ -14,9 +14,10 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Float32Array, Float64Array, Int32Array, Int64Array,
-    TimestampMillisecondArray, builder::BinaryViewBuilder, builder::StringViewBuilder, cast::AsArray, types,
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, TimestampMillisecondArray,
+    builder::BinaryViewBuilder, builder::StringViewBuilder, cast::AsArray, types,
 };
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_schema::DataType as ArrowType;
 
 use crate::{DataType, Limits, hash_key};
@@ -70,6 +71,25 @@ impl EncodedKeys {
         self.bytes.extend_from_slice(key);
         self.offsets.push(self.bytes.len() as u32);
         self.hashes.push(hash);
+    }
+
+    /// Makes room for `keys` more keys of up to `bytes` bytes in all.
+    pub fn reserve(&mut self, keys: usize, bytes: usize) {
+        self.offsets.reserve(keys + 1);
+        self.bytes.reserve(bytes);
+        self.hashes.reserve(keys);
+    }
+
+    /// Appends the keys of another set.
+    pub fn append(&mut self, other: Self) {
+        if self.is_empty() {
+            *self = other;
+            return;
+        }
+        let before = self.bytes.len() as u32;
+        self.offsets.extend(other.offsets.iter().skip(1).map(|end| before + end));
+        self.bytes.extend_from_slice(&other.bytes);
+        self.hashes.extend_from_slice(&other.hashes);
     }
 
     /// Forgets all keys and keeps the memory.
@@ -223,17 +243,18 @@ impl KeyReader {
 fn read_column(data_type: DataType, keys: &mut [&[u8]]) -> Option<ArrayRef> {
     let array: ArrayRef = match data_type {
         DataType::Boolean => {
-            Arc::new(fixed(keys, |b: [u8; 1]| b[0] != 0)?.into_iter().collect::<BooleanArray>())
+            let (values, nulls) = fixed(keys, |b: [u8; 1]| b[0] != 0)?;
+            Arc::new(BooleanArray::new(values.into(), nulls))
         }
-        DataType::Int32 => Arc::new(fixed(keys, unflip_i32)?.into_iter().collect::<Int32Array>()),
-        DataType::Date => Arc::new(fixed(keys, unflip_i32)?.into_iter().collect::<Date32Array>()),
-        DataType::Int64 => Arc::new(fixed(keys, unflip_i64)?.into_iter().collect::<Int64Array>()),
+        DataType::Int32 => numbers::<types::Int32Type, 4>(keys, unflip_i32)?,
+        DataType::Date => numbers::<types::Date32Type, 4>(keys, unflip_i32)?,
+        DataType::Int64 => numbers::<types::Int64Type, 8>(keys, unflip_i64)?,
         DataType::Timestamp => {
-            let times = fixed(keys, unflip_i64)?.into_iter().collect::<TimestampMillisecondArray>();
-            Arc::new(times.with_timezone("UTC"))
+            let (values, nulls) = fixed(keys, unflip_i64)?;
+            Arc::new(TimestampMillisecondArray::new(values.into(), nulls).with_timezone("UTC"))
         }
-        DataType::Float32 => Arc::new(fixed(keys, unorder_f32)?.into_iter().collect::<Float32Array>()),
-        DataType::Float64 => Arc::new(fixed(keys, unorder_f64)?.into_iter().collect::<Float64Array>()),
+        DataType::Float32 => numbers::<types::Float32Type, 4>(keys, unorder_f32)?,
+        DataType::Float64 => numbers::<types::Float64Type, 8>(keys, unorder_f64)?,
         DataType::Utf8 => {
             let mut text = StringViewBuilder::with_capacity(keys.len());
             for key in keys {
@@ -252,17 +273,39 @@ fn read_column(data_type: DataType, keys: &mut [&[u8]]) -> Option<ArrayRef> {
     Some(array)
 }
 
-/// Takes a value of `N` bytes, or a null, off the front of every key.
-fn fixed<T, const N: usize>(keys: &mut [&[u8]], decode: impl Fn([u8; N]) -> T) -> Option<Vec<Option<T>>> {
-    let take = |key: &mut &[u8]| match take_marker(key)? {
-        false => Some(None),
-        true => {
+fn numbers<T: ArrowPrimitiveType, const N: usize>(
+    keys: &mut [&[u8]],
+    decode: impl Fn([u8; N]) -> T::Native,
+) -> Option<ArrayRef> {
+    let (values, nulls) = fixed(keys, decode)?;
+    Some(Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)))
+}
+
+/// Takes a value of `N` bytes, or a null, off the front of every key. There are no null bits if no key has a null.
+fn fixed<T: Default, const N: usize>(
+    keys: &mut [&[u8]],
+    decode: impl Fn([u8; N]) -> T,
+) -> Option<(Vec<T>, Option<NullBuffer>)> {
+    let mut values = Vec::with_capacity(keys.len());
+    let mut nulls = Vec::new();
+    for (row, key) in keys.iter_mut().enumerate() {
+        if take_marker(key)? {
             let (value, rest) = key.split_first_chunk::<N>()?;
             *key = rest;
-            Some(Some(decode(*value)))
+            values.push(decode(*value));
+        } else {
+            nulls.push(row);
+            values.push(T::default());
         }
+    }
+    let validity = || {
+        let mut valid = BooleanBufferBuilder::new(values.len());
+        valid.append_n(values.len(), true);
+        nulls.iter().for_each(|&row| valid.set_bit(row, false));
+        NullBuffer::new(valid.finish())
     };
-    keys.iter_mut().map(take).collect()
+    let validity = (!nulls.is_empty()).then(validity);
+    Some((values, validity))
 }
 
 /// Whether a value follows.
@@ -319,7 +362,7 @@ const WIDE: usize = 9;
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{BinaryViewArray, StringViewArray};
+    use arrow_array::{BinaryViewArray, Float32Array, Float64Array, Int32Array, Int64Array, StringViewArray};
 
     use super::*;
 

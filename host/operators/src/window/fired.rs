@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, TimestampMillisecondArray};
-use arrow_buffer::ScalarBuffer;
+use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use millstream_operator::{Collector, OperatorContext, OperatorError, Rejected};
 use millstream_types::{Batch, Columns, DataType, EncodedKeys, KeyReader, NO_TIME, Schema, Window};
 
@@ -22,7 +22,7 @@ pub(super) struct Fired {
 
 impl Fired {
     /// Adds groups of one window with an accumulator each.
-    pub(super) fn push_accumulators(&mut self, window: Window, keys: &EncodedKeys, accumulators: Columns) {
+    pub(super) fn push_accumulators(&mut self, window: Window, keys: EncodedKeys, accumulators: Columns) {
         self.push_keys(std::iter::repeat_n(window, keys.len()), keys);
         self.parts.push(accumulators);
     }
@@ -31,7 +31,7 @@ impl Fired {
     pub(super) fn push_rows(
         &mut self,
         windows: impl IntoIterator<Item = Window>,
-        keys: &EncodedKeys,
+        keys: EncodedKeys,
         offsets: &[u32],
         rows: Columns,
     ) {
@@ -42,9 +42,9 @@ impl Fired {
     }
 
     /// Adds groups of several windows with an accumulator each.
-    pub(super) fn push_keys(&mut self, windows: impl IntoIterator<Item = Window>, keys: &EncodedKeys) {
+    pub(super) fn push_keys(&mut self, windows: impl IntoIterator<Item = Window>, keys: EncodedKeys) {
         self.windows.extend(windows);
-        (0..keys.len()).for_each(|i| self.keys.push(keys.key(i), keys.hash(i)));
+        self.keys.append(keys);
         debug_assert_eq!(self.windows.len(), self.keys.len(), "a window for each key");
     }
 
@@ -171,7 +171,10 @@ fn times(fired: &Fired) -> ScalarBuffer<i64> {
 }
 
 fn bounds(fired: &Fired, of: impl Fn(&Window) -> i64) -> ArrayRef {
-    let bound = |window: &Window| (*window != Window::GLOBAL).then(|| of(window));
-    let bounds = fired.windows.iter().map(bound).collect::<TimestampMillisecondArray>();
+    let bounds: Vec<i64> = fired.windows.iter().map(&of).collect();
+    let is_global = |i: usize| fired.windows[i] == Window::GLOBAL;
+    let valid = BooleanBuffer::collect_bool(bounds.len(), |i| !is_global(i));
+    let nulls = Some(NullBuffer::new(valid)).filter(|nulls| nulls.null_count() > 0);
+    let bounds = TimestampMillisecondArray::new(bounds.into(), nulls);
     Arc::new(bounds.with_data_type(DataType::Timestamp.to_arrow()))
 }

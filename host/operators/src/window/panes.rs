@@ -119,12 +119,12 @@ impl Panes {
         match &self.store {
             Store::Accumulators(state) => {
                 let cells = state.read()?;
-                fired.push_keys(windows, &keys_of_groups(state.grouping(), keys, &groups));
+                fired.push_keys(windows, keys_of_groups(state.grouping(), keys, &groups));
                 fired.push_part(pick(&cells.values, &groups));
             }
             Store::Contents(state) => {
                 let slice = state.read_groups(&groups)?;
-                fired.push_rows(windows, &slice.keys, &slice.rows.offsets, slice.rows.items);
+                fired.push_rows(windows, slice.keys, &slice.rows.offsets, slice.rows.items);
             }
         }
         Ok(())
@@ -142,13 +142,13 @@ impl Panes {
         match &self.store {
             Store::Accumulators(state) => {
                 let slice = state.scan(pane, cursor, limit)?;
-                fired.push_accumulators(window, &slice.keys, slice.accumulators);
+                fired.push_accumulators(window, slice.keys, slice.accumulators);
                 Ok(slice.next)
             }
             Store::Contents(state) => {
                 let slice = state.scan(pane, cursor, limit)?;
                 let windows = std::iter::repeat_n(window, slice.keys.len());
-                fired.push_rows(windows, &slice.keys, &slice.rows.offsets, slice.rows.items);
+                fired.push_rows(windows, slice.keys, &slice.rows.offsets, slice.rows.items);
                 Ok(slice.next)
             }
         }
@@ -213,7 +213,7 @@ impl Panes {
             });
         }
         if let Some(cells) = merged {
-            fired.push_accumulators(window, keys, cells.values);
+            fired.push_accumulators(window, keys.clone(), cells.values);
         }
         Ok(())
     }

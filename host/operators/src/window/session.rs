@@ -183,12 +183,12 @@ impl SessionWindows {
             Store::Accumulators(state) => {
                 let windows = state.windows();
                 let keys = keys_of_groups(state.grouping(), &self.keys, groups);
-                fired.push_keys(groups.iter().map(|&group| windows[group as usize]), &keys);
+                fired.push_keys(groups.iter().map(|&group| windows[group as usize]), keys);
                 fired.push_part(pick(&state.read()?.values, groups));
             }
             Store::Contents(state) => {
                 let slice = state.read_groups(groups)?;
-                fired.push_rows(slice.windows, &slice.keys, &slice.values.offsets, slice.values.items);
+                fired.push_rows(slice.windows, slice.keys, &slice.values.offsets, slice.values.items);
             }
         }
         if self.spec.purging {
@@ -242,7 +242,7 @@ impl SessionWindows {
                 let slice = state.take_due(now, limit, purge)?;
                 let found = !slice.windows.is_empty();
                 if found {
-                    fired.push_keys(slice.windows, &slice.keys);
+                    fired.push_keys(slice.windows, slice.keys);
                     fired.push_part(slice.values);
                 }
                 Ok(found)
@@ -251,7 +251,7 @@ impl SessionWindows {
                 let slice = state.take_due(now, limit, purge)?;
                 let found = !slice.windows.is_empty();
                 if found {
-                    fired.push_rows(slice.windows, &slice.keys, &slice.values.offsets, slice.values.items);
+                    fired.push_rows(slice.windows, slice.keys, &slice.values.offsets, slice.values.items);
                 }
                 Ok(found)
             }
@@ -274,7 +274,7 @@ impl SessionWindows {
                 let slice = state.scan(cursor, limit)?;
                 let rows = positions(&slice.windows, open);
                 select(&slice.keys, &slice.windows, &rows, &mut keys, &mut windows);
-                fired.push_keys(windows.iter().copied(), &keys);
+                fired.push_keys(windows.iter().copied(), keys.clone());
                 fired.push_part(pick(&slice.values, &rows));
                 slice.next
             }
@@ -290,7 +290,8 @@ impl SessionWindows {
                     Some(*end)
                 });
                 let offsets: Vec<u32> = std::iter::once(0).chain(ends).collect();
-                fired.push_rows(windows.iter().copied(), &keys, &offsets, pick(&slice.values.items, &rows));
+                let rows = pick(&slice.values.items, &rows);
+                fired.push_rows(windows.iter().copied(), keys.clone(), &offsets, rows);
                 slice.next
             }
         };
