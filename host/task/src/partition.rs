@@ -2,7 +2,7 @@
 
 use arrow_array::UInt32Array;
 use arrow_buffer::ScalarBuffer;
-use millstream_types::{Batch, EncodedKeys, KeyError, MaxParallelism, Positions, encode_keys, long_keys};
+use millstream_types::{Batch, EncodedKeys, KeyError, KeyGroup, MaxParallelism, encode_keys, long_keys};
 
 /// How an edge deals out its rows.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub enum Partitioner {
 #[derive(Default)]
 pub(crate) struct HashSplitter {
     keys: EncodedKeys,
+    /// By key group.
+    owners: Vec<u32>,
     targets: Vec<u32>,
     counts: Vec<u32>,
 }
@@ -93,8 +95,10 @@ impl HashSplitter {
     fn count(&mut self, max: MaxParallelism, targets: usize) {
         self.counts.clear();
         self.counts.resize(targets, 0);
+        self.owners.clear();
+        self.owners.extend((0..max.groups()).map(|group| max.owner_of(KeyGroup(group), targets as u32)));
         self.targets.clear();
-        let owner = |&hash: &u64| max.owner_of(max.group_of(hash), targets as u32);
+        let owner = |&hash: &u64| self.owners[usize::from(max.group_of(hash).0)];
         self.targets.extend(self.keys.hashes().iter().map(owner));
         for &target in &self.targets {
             self.counts[target as usize] += 1;

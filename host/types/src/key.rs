@@ -11,16 +11,18 @@
 //! | float | its bits big endian, all flipped if negative, else the sign bit; `-0` as `0`, every NaN as one |
 //! | text, bytes | the bytes with `00` as `00 FF`, then `00 00` |
 
+mod encode;
+
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, TimestampMillisecondArray,
-    builder::BinaryViewBuilder, builder::StringViewBuilder, cast::AsArray, types,
+    ArrayRef, BooleanArray, Date32Array, Float32Array, Float64Array, Int32Array, Int64Array,
+    TimestampMillisecondArray, builder::BinaryViewBuilder, builder::StringViewBuilder,
 };
-use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
-use arrow_schema::DataType as ArrowType;
 
-use crate::{DataType, Limits, hash_key};
+pub(crate) use self::encode::encode_value;
+pub use self::encode::encode_keys;
+use crate::{DataType, Limits};
 
 /// Encoded keys, one a row, each with its hash.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +54,7 @@ impl EncodedKeys {
         &self.bytes[self.offsets[index] as usize..self.offsets[index + 1] as usize]
     }
 
-    /// The hash of one key, [`hash_key`] of its bytes.
+    /// The hash of one key, [`hash_key`](crate::hash_key) of its bytes.
     #[inline]
     pub fn hash(&self, index: usize) -> u64 {
         self.hashes[index]
@@ -125,99 +127,6 @@ pub enum KeyError {
         /// Its type.
         data_type: DataType,
     },
-}
-
-/// Encodes the key of each row into `keys`, which is cleared first. The columns are ones of the host's types.
-/// [`long_keys`](crate::long_keys) finds the rows for which it fails.
-pub fn encode_keys(columns: &[&ArrayRef], rows: usize, keys: &mut EncodedKeys) -> Result<(), KeyError> {
-    keys.clear();
-    if !encode_single_fixed(columns, keys) {
-        keys.offsets.reserve(rows);
-        for row in 0..rows {
-            let start = keys.bytes.len();
-            for column in columns {
-                encode_value(column, row, &mut keys.bytes);
-            }
-            let bytes = keys.bytes.len() - start;
-            if bytes > Limits::KEY_BYTES {
-                return Err(KeyError::TooLong { row, bytes });
-            }
-            keys.offsets.push(keys.bytes.len() as u32);
-        }
-    }
-    let (offsets, bytes) = (&keys.offsets, &keys.bytes);
-    keys.hashes.extend(offsets.windows(2).map(|w| hash_key(&bytes[w[0] as usize..w[1] as usize])));
-    Ok(())
-}
-
-/// The common case, a key of one 64-bit column without nulls, in a loop that the compiler unrolls.
-fn encode_single_fixed(columns: &[&ArrayRef], keys: &mut EncodedKeys) -> bool {
-    let [column] = columns else { return false };
-    if column.null_count() > 0 {
-        return false;
-    }
-    let values: &[i64] = match column.data_type() {
-        ArrowType::Int64 => column.as_primitive::<types::Int64Type>().values(),
-        ArrowType::Timestamp(..) => column.as_primitive::<types::TimestampMillisecondType>().values(),
-        _ => return false,
-    };
-    keys.bytes.resize(values.len() * WIDE, PRESENT);
-    for (slot, value) in keys.bytes.chunks_exact_mut(WIDE).zip(values) {
-        slot[1..].copy_from_slice(&flip_i64(*value));
-    }
-    keys.offsets.extend((1..=values.len()).map(|i| (i * WIDE) as u32));
-    true
-}
-
-pub(crate) fn encode_value(column: &ArrayRef, row: usize, out: &mut Vec<u8>) {
-    if column.is_null(row) {
-        return out.push(NULL);
-    }
-    out.push(PRESENT);
-    match column.data_type() {
-        ArrowType::Boolean => out.push(u8::from(column.as_boolean().value(row))),
-        ArrowType::Int32 => out.extend(flip_i32(column.as_primitive::<types::Int32Type>().value(row))),
-        ArrowType::Date32 => out.extend(flip_i32(column.as_primitive::<types::Date32Type>().value(row))),
-        ArrowType::Int64 => out.extend(flip_i64(column.as_primitive::<types::Int64Type>().value(row))),
-        ArrowType::Timestamp(..) => {
-            out.extend(flip_i64(column.as_primitive::<types::TimestampMillisecondType>().value(row)));
-        }
-        ArrowType::Float32 => out.extend(order_f32(column.as_primitive::<types::Float32Type>().value(row))),
-        ArrowType::Float64 => out.extend(order_f64(column.as_primitive::<types::Float64Type>().value(row))),
-        ArrowType::Utf8View => escape(column.as_string_view().value(row).as_bytes(), out),
-        ArrowType::BinaryView => escape(column.as_binary_view().value(row), out),
-        other => unreachable!("no stream has a column of type {other}"),
-    }
-}
-
-fn flip_i32(value: i32) -> [u8; 4] {
-    (value ^ i32::MIN).to_be_bytes()
-}
-
-fn flip_i64(value: i64) -> [u8; 8] {
-    (value ^ i64::MIN).to_be_bytes()
-}
-
-fn order_f32(value: f32) -> [u8; 4] {
-    let value = if value.is_nan() { f32::NAN.abs() } else { value + 0.0 };
-    let bits = value.to_bits();
-    (if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }).to_be_bytes()
-}
-
-fn order_f64(value: f64) -> [u8; 8] {
-    let value = if value.is_nan() { f64::NAN.abs() } else { value + 0.0 };
-    let bits = value.to_bits();
-    (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes()
-}
-
-fn escape(value: &[u8], out: &mut Vec<u8>) {
-    for part in value.split_inclusive(|&b| b == 0) {
-        out.extend_from_slice(part);
-        if part.last() == Some(&0) {
-            out.push(0xff);
-        }
-    }
-    out.extend([0, 0]);
 }
 
 /// Reads keys back into columns: what a function gets as its key columns, and what `extend` adds to a fired window.
@@ -357,12 +266,10 @@ fn unorder_f64(bytes: [u8; 8]) -> f64 {
 
 const NULL: u8 = 0;
 const PRESENT: u8 = 1;
-/// An encoded 64-bit value with its marker.
-const WIDE: usize = 9;
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{BinaryViewArray, Float32Array, Float64Array, Int32Array, Int64Array, StringViewArray};
+    use arrow_array::{Array, BinaryViewArray, StringViewArray};
 
     use super::*;
 

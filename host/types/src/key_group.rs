@@ -35,7 +35,10 @@ impl MaxParallelism {
     /// The group of a key with this hash.
     #[inline]
     pub fn group_of(self, hash: u64) -> KeyGroup {
-        KeyGroup((hash % u64::from(self.0)) as u16)
+        let groups = u64::from(self.0);
+        // Most jobs have a power of two, for which no division is needed.
+        let group = if groups.is_power_of_two() { hash & (groups - 1) } else { hash % groups };
+        KeyGroup(group as u16)
     }
 
     /// The subtask, of `parallelism`, that owns a group: the one whose range holds it.
@@ -83,6 +86,16 @@ mod tests {
                     let owner = max.owner_of(KeyGroup(group), parallelism);
                     assert!(KeyGroupRange::of(owner, parallelism, max).0.contains(&group));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_group_is_the_remainder_of_the_hash() {
+        for groups in [1, 2, 3, 100, 128, 1 << 15] {
+            let max = MaxParallelism::new(groups).expect("in range");
+            for hash in [0, 1, 127, 128, 12_345_678_901_234_567, u64::MAX] {
+                assert_eq!(u64::from(max.group_of(hash).0), hash % u64::from(groups));
             }
         }
     }

@@ -1,12 +1,21 @@
-//! The only unsafe code of this crate: places where a check that has been made is not made again.
+//! The only unsafe code of this crate: places where a check that has been made is not made again, and a parameter that
+//! writes itself into the guest's memory.
 
 #![expect(unsafe_code, reason = "each use says what makes it sound")]
 
-use std::sync::Arc;
+use std::{mem::MaybeUninit, sync::Arc};
 
 use arrow_array::{BinaryViewArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer};
-use wasmtime::{Engine, component::Component};
+use wasmtime::{
+    Engine, ValRaw,
+    component::{
+        __internal::{CanonicalAbiInfo, InstanceType, InterfaceType, LowerContext},
+        Component, ComponentType, Lower,
+    },
+};
+
+use crate::boundary::values::Values;
 
 /// A text column over one buffer, which is checked for UTF-8 once as a whole instead of once a row; or the row that
 /// is not UTF-8. The offsets ascend from 0 to the length of `bytes`.
@@ -71,6 +80,55 @@ pub(crate) fn deserialize(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<Com
     // and nobody else may write to it, the file's name is the digest of module, engine version and settings, and the
     // checksum in its header rules out a torn or rotten file. Modules from users never come this way.
     unsafe { Component::deserialize(engine, bytes) }
+}
+
+// SAFETY: to the engine this is a `[u8]`: type check, layout and lowered form are those of that type.
+unsafe impl ComponentType for Values<'_> {
+    type Lower = <[u8] as ComponentType>::Lower;
+
+    const ABI: CanonicalAbiInfo = <[u8] as ComponentType>::ABI;
+
+    fn typecheck(ty: &InterfaceType, types: &InstanceType<'_>) -> wasmtime::Result<()> {
+        <[u8] as ComponentType>::typecheck(ty, types)
+    }
+}
+
+// SAFETY: what `[u8]` is lowered to are the position of its bytes and their number. They are allocated by the guest's
+// own `realloc`, whose answer the engine checks, and written through a checked slice of its memory.
+unsafe impl Lower for Values<'_> {
+    fn linear_lower_to_flat<T>(
+        &self,
+        context: &mut LowerContext<'_, T>,
+        _: InterfaceType,
+        to: &mut MaybeUninit<Self::Lower>,
+    ) -> wasmtime::Result<()> {
+        let at = lower_values(self, context)?;
+        to.write([ValRaw::i64(at as i64), ValRaw::i64(self.bytes() as i64)]);
+        Ok(())
+    }
+
+    fn linear_lower_to_memory<T>(
+        &self,
+        context: &mut LowerContext<'_, T>,
+        _: InterfaceType,
+        offset: usize,
+    ) -> wasmtime::Result<()> {
+        let at = lower_values(self, context)?;
+        *context.get(offset) = u32::try_from(at)?.to_le_bytes();
+        *context.get(offset + 4) = u32::try_from(self.bytes())?.to_le_bytes();
+        Ok(())
+    }
+}
+
+/// Puts values into memory that the guest allocates for them, and says where.
+fn lower_values<T>(values: &Values<'_>, context: &mut LowerContext<'_, T>) -> wasmtime::Result<usize> {
+    let bytes = values.bytes();
+    let at = context.realloc(0, 0, 1, bytes)?;
+    let room = context.as_slice_mut().get_mut(at..at + bytes);
+    values.copy_to(
+        room.ok_or_else(|| wasmtime::Error::msg("the guest's memory ends before what it allocated"))?,
+    );
+    Ok(at)
 }
 
 /// The longest value that a view holds itself, without a buffer.

@@ -16,7 +16,7 @@ mod triples;
 
 pub(crate) use source::GeneratorSource;
 
-use millstream_types::{Batch, Schema};
+use millstream_types::{Batch, Limits, Schema};
 use pace::Pace;
 
 /// Records by number.
@@ -51,6 +51,12 @@ pub(crate) trait Kind: Send + Sync {
 
     /// Something that makes them.
     fn generator(&self) -> Box<dyn Generate>;
+
+    /// Records of a batch at full speed. Kinds whose records are long have fewer, so that a batch and its copies on
+    /// the way stay in a core's own cache.
+    fn batch_rows(&self) -> usize {
+        Limits::BATCH_ROWS
+    }
 }
 
 /// Event times that advance evenly: record i at `BASE + i * 1000 / rate` milliseconds, without a division each.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{BinaryViewArray, Int64Array};
 use arrow_buffer::Buffer;
-use millstream_types::{Batch, DataType, Field, NO_TIME, Schema};
+use millstream_types::{Batch, DataType, Field, Limits, NO_TIME, Schema};
 
 use super::{Generate, Kind, Numbers};
 use crate::{
@@ -40,6 +40,10 @@ impl Kind for Payload {
 
     fn generator(&self) -> Box<dyn Generate> {
         Box::new(self.clone())
+    }
+
+    fn batch_rows(&self) -> usize {
+        Limits::rows_of(LENGTH)
     }
 }
 

@@ -15,6 +15,9 @@ pub(crate) struct Pooled {
     pool: ArrayRef,
 }
 
+/// Bytes of a line, more or less.
+const LENGTH: usize = 100;
+
 /// Lines in a pool.
 const POOL: u64 = 4096;
 
@@ -40,6 +43,10 @@ impl Kind for Pooled {
 
     fn generator(&self) -> Box<dyn Generate> {
         Box::new(PooledLines { schema: self.schema.clone(), pool: self.pool.clone(), cycle: None })
+    }
+
+    fn batch_rows(&self) -> usize {
+        Limits::rows_of(LENGTH)
     }
 }
 
@@ -93,7 +100,7 @@ fn map_line(k: u64) -> Vec<u8> {
     let r = mix(k);
     let (user, time, amount) = (below(r, 1_000_000), BASE as u64 + k, below(mix(r), 1_000_000));
     let mut line = format!("{k:010},{user:06},{time:013},{amount:06},").into_bytes();
-    line.resize(100, b'x');
+    line.resize(LENGTH, b'x');
     line
 }
 

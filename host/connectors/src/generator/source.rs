@@ -7,7 +7,7 @@ use millstream_operator::{
     Boundedness, ConnectorError, OperatorContext, Read, Source, SourceSnapshot, Split, SplitEnumerator,
     SplitReader,
 };
-use millstream_types::{Batch, Limits, Positions, RecordNumbers, RecordUnit, Schema};
+use millstream_types::Schema;
 use serde_json::Value;
 
 use super::{
@@ -73,6 +73,7 @@ impl Source for GeneratorSource {
         Ok(Box::new(GeneratorReader {
             name: Arc::from(ctx.operator.as_str()),
             generator: self.kind.generator(),
+            batch_rows: self.kind.batch_rows(),
             seconds: self.seconds,
             rate: self.rate.map(|rate| rate / f64::from(ctx.parallelism)),
             split: None,
@@ -86,6 +87,7 @@ struct GeneratorReader {
     /// The source's, for positions.
     name: Arc<str>,
     generator: Box<dyn Generate>,
+    batch_rows: usize,
     seconds: Option<f64>,
     rate: Option<f64>,
     split: Option<GeneratorSplit>,
@@ -139,7 +141,7 @@ impl GeneratorReader {
         if over || split.is_empty() {
             return Turn::Finished;
         }
-        let mut count = split.left().min(Limits::BATCH_ROWS as u64);
+        let mut count = split.left().min(self.batch_rows as u64);
         let mut due = None;
         if let Some(pace) = &mut clock.pace {
             count = match pace.due(now) {

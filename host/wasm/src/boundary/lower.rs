@@ -1,16 +1,18 @@
 //! Arrow columns as parameters of a call.
 //!
-//! Numbers are lent as they lie in Arrow's buffers, sliced or not. What lies differently is laid out anew in scratch
-//! memory that is kept from call to call: text and bytes, which are views in the host and offsets and bytes at the
-//! boundary, and bits, which may start within a byte in the host and start on one at the boundary.
-
-use std::ops::Range;
+//! Numbers are lent as they lie in Arrow's buffers, sliced or not; text and bytes are views in the host and go into the
+//! guest one behind the other, straight from where the views show (`values.rs`). What else lies differently is laid out
+//! anew in scratch memory that is kept from call to call: the offsets of text and bytes, and bits, which may start
+//! within a byte in the host and start on one at the boundary.
 
 use arrow_array::{Array, GenericByteViewArray, cast::AsArray, types};
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use millstream_types::{Column, Columns, DataType};
 
-use super::params::{BatchParam, ColumnParam, ValuesParam, VarParam};
+use super::{
+    params::{BatchParam, ColumnParam, ValuesParam, VarParam},
+    values::{Values, length},
+};
 
 /// Scratch memory for the columns of one batch.
 #[derive(Default)]
@@ -23,9 +25,6 @@ struct ColumnScratch {
     validity: Vec<u8>,
     bits: Vec<u8>,
     offsets: Vec<u32>,
-    /// Longer than what is in use, so that short values can be copied at a fixed length.
-    bytes: Vec<u8>,
-    used: usize,
 }
 
 /// Columns that are not what the function declares, or too much at once. The plan rules the first out; it is checked
@@ -86,10 +85,10 @@ impl ColumnScratch {
                 realign(array.values(), &mut self.bits);
             }
             DataType::Utf8 => {
-                self.flatten(array.as_string_view_opt().ok_or_else(mistyped)?, &declared.name)?
+                self.measure(array.as_string_view_opt().ok_or_else(mistyped)?, &declared.name)?
             }
             DataType::Binary => {
-                self.flatten(array.as_binary_view_opt().ok_or_else(mistyped)?, &declared.name)?
+                self.measure(array.as_binary_view_opt().ok_or_else(mistyped)?, &declared.name)?
             }
             number if is_number(array, number) => {}
             _ => return Err(mistyped()),
@@ -100,32 +99,39 @@ impl ColumnScratch {
         Ok(())
     }
 
-    /// Puts the values of a view array one behind the other. A missing value takes no bytes.
-    fn flatten<T: types::ByteViewType>(
+    /// Where the values of a view array end once they lie one behind the other. A missing value takes no bytes.
+    fn measure<T: types::ByteViewType>(
         &mut self,
         array: &GenericByteViewArray<T>,
         name: &str,
     ) -> Result<(), LowerError> {
-        let nulls = some_nulls(array);
-        let views = array.views().iter().enumerate();
-        let present = views.map(|(row, &view)| if nulls.is_none_or(|n| n.is_valid(row)) { view } else { 0 });
-        let bytes = present.clone().map(length).sum();
-        if u32::try_from(bytes).is_err() {
-            return Err(LowerError::TooLarge { column: name.to_owned(), bytes });
-        }
-        self.used = bytes;
-        if self.bytes.len() < bytes + INLINE {
-            self.bytes.resize(bytes + INLINE, 0);
-        }
-        let mut end = 0;
+        let mut end = 0_u64;
+        let mut grow = |length: usize| {
+            end += length as u64;
+            end as u32
+        };
         self.offsets.clear();
         self.offsets.push(0);
-        self.offsets.extend(present.clone().map(|view| {
-            end += view as u32;
-            end
-        }));
-        copy_values(present, array.data_buffers(), &mut self.bytes);
-        Ok(())
+        match some_nulls(array) {
+            None => self.offsets.extend(array.views().iter().map(|&view| grow(length(view)))),
+            Some(nulls) => {
+                let views = array.views().iter().zip(nulls);
+                self.offsets.extend(views.map(|(&view, valid)| grow(if valid { length(view) } else { 0 })));
+            }
+        }
+        match u32::try_from(end) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(LowerError::TooLarge { column: name.to_owned(), bytes: end as usize }),
+        }
+    }
+
+    fn var<'a, T: types::ByteViewType>(&'a self, array: &'a GenericByteViewArray<T>) -> ValuesParam<'a> {
+        let bytes = self.offsets.last().map_or(0, |&end| end as usize);
+        let nulls = some_nulls(array);
+        ValuesParam::Var(VarParam {
+            offsets: &self.offsets,
+            bytes: Values::new(array.views(), nulls, array.data_buffers(), bytes),
+        })
     }
 
     fn param<'a>(&'a self, array: &'a dyn Array, data_type: DataType) -> ColumnParam<'a> {
@@ -139,52 +145,11 @@ impl ColumnScratch {
             }
             DataType::Float32 => ValuesParam::Float32(array.as_primitive::<types::Float32Type>().values()),
             DataType::Float64 => ValuesParam::Float64(array.as_primitive::<types::Float64Type>().values()),
-            DataType::Utf8 | DataType::Binary => {
-                ValuesParam::Var(VarParam { offsets: &self.offsets, bytes: &self.bytes[..self.used] })
-            }
+            DataType::Utf8 => self.var(array.as_string_view()),
+            DataType::Binary => self.var(array.as_binary_view()),
         };
         ColumnParam { validity: some_nulls(array).map(|_| self.validity.as_slice()), values, children: &[] }
     }
-}
-
-/// Copies values one behind the other. Short ones stand in their views; those of long ones that are neighbours in a
-/// buffer, as they are in most columns, are copied together. `into` is longer than the values by [`INLINE`] bytes.
-fn copy_values(views: impl Iterator<Item = u128>, buffers: &[Buffer], into: &mut [u8]) {
-    let mut at = 0;
-    let (mut buffer, mut run) = (0, 0..0);
-    for view in views {
-        let length = length(view);
-        if length > INLINE {
-            let (next_buffer, start) = ((view >> 64) as u32 as usize, (view >> 96) as u32 as usize);
-            if next_buffer != buffer || start != run.end {
-                at = copy(buffers, buffer, &run, into, at);
-                (buffer, run) = (next_buffer, start..start);
-            }
-            run.end += length;
-        } else {
-            at = copy(buffers, buffer, &run, into, at);
-            run.start = run.end;
-            into[at..at + INLINE].copy_from_slice(&view.to_le_bytes()[4..]);
-            at += length;
-        }
-    }
-    copy(buffers, buffer, &run, into, at);
-}
-
-/// Copies a run of a buffer to a position and says where it ends.
-#[inline]
-fn copy(buffers: &[Buffer], buffer: usize, run: &Range<usize>, into: &mut [u8], at: usize) -> usize {
-    if run.is_empty() {
-        return at;
-    }
-    let end = at + run.len();
-    into[at..end].copy_from_slice(&buffers[buffer][run.clone()]);
-    end
-}
-
-/// The length of the value of a view.
-fn length(view: u128) -> usize {
-    view as u32 as usize
 }
 
 /// Bits from the start of a byte on, those behind the last row clear.
@@ -212,9 +177,6 @@ fn is_number(array: &dyn Array, data_type: DataType) -> bool {
         DataType::Boolean | DataType::Utf8 | DataType::Binary => false,
     }
 }
-
-/// The longest value that a view holds itself, without a buffer.
-const INLINE: usize = 12;
 
 #[cfg(test)]
 mod tests {

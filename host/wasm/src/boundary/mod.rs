@@ -5,3 +5,4 @@ pub(crate) mod lift;
 pub(crate) mod lower;
 pub(crate) mod outcome;
 pub(crate) mod params;
+pub(crate) mod values;

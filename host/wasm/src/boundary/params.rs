@@ -2,6 +2,7 @@
 
 use wasmtime::component::{ComponentType, Lower};
 
+use super::values::Values;
 use crate::bindings::types::Window;
 
 /// `var-values`.
@@ -9,7 +10,7 @@ use crate::bindings::types::Window;
 #[component(record)]
 pub(crate) struct VarParam<'a> {
     pub(crate) offsets: &'a [u32],
-    pub(crate) bytes: &'a [u8],
+    pub(crate) bytes: Values<'a>,
 }
 
 /// `fixed-values`.
