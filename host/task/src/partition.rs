@@ -2,7 +2,7 @@
 
 use arrow_array::UInt32Array;
 use arrow_buffer::ScalarBuffer;
-use millstream_types::{Batch, EncodedKeys, KeyError, KeyGroup, MaxParallelism, encode_keys, long_keys};
+use millstream_types::{Batch, EncodedKeys, KeyError, KeyGroup, MaxParallelism, hash_keys, long_keys};
 
 /// How an edge deals out its rows.
 #[derive(Clone, Debug)]
@@ -26,6 +26,7 @@ pub enum Partitioner {
 #[derive(Default)]
 pub(crate) struct HashSplitter {
     keys: EncodedKeys,
+    hashes: Vec<u64>,
     /// By key group.
     owners: Vec<u32>,
     targets: Vec<u32>,
@@ -46,7 +47,7 @@ impl HashSplitter {
             return Ok(vec![Some(batch.clone())]);
         }
         let key: Vec<_> = columns.iter().map(|&c| batch.column(c)).collect();
-        if let Err(error) = encode_keys(&key, batch.rows(), &mut self.keys) {
+        if let Err(error) = hash_keys(&key, batch.rows(), &mut self.keys, &mut self.hashes) {
             return self.split_long(batch, columns, max, targets, error);
         }
         self.count(max, targets);
@@ -99,7 +100,7 @@ impl HashSplitter {
         self.owners.extend((0..max.groups()).map(|group| max.owner_of(KeyGroup(group), targets as u32)));
         self.targets.clear();
         let owner = |&hash: &u64| self.owners[usize::from(max.group_of(hash).0)];
-        self.targets.extend(self.keys.hashes().iter().map(owner));
+        self.targets.extend(self.hashes.iter().map(owner));
         for &target in &self.targets {
             self.counts[target as usize] += 1;
         }

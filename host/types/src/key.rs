@@ -21,7 +21,7 @@ use arrow_array::{
 };
 
 pub(crate) use self::encode::encode_value;
-pub use self::encode::encode_keys;
+pub use self::encode::{encode_keys, hash_keys};
 use crate::{DataType, Limits};
 
 /// Encoded keys, one a row, each with its hash.

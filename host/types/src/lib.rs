@@ -18,7 +18,7 @@ pub use batch::{Batch, BatchError, compact};
 pub use columns::{Cells, Columns, Entries, Runs};
 pub use element::{Barrier, BarrierKind, StreamElement};
 pub use ids::{Attempt, JobName, OperatorId, PortIndex, SubtaskIndex};
-pub use key::{EncodedKeys, KeyError, KeyReader, encode_keys};
+pub use key::{EncodedKeys, KeyError, KeyReader, encode_keys, hash_keys};
 pub use key_group::{KeyGroup, KeyGroupRange, MaxParallelism, hash_key};
 pub use limits::Limits;
 pub use long_key::{LongKey, long_keys};

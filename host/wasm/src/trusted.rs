@@ -55,18 +55,39 @@ fn views(offsets: &[u32], bytes: &[u8]) -> Vec<u128> {
             return u128::from(length) | u128::from(prefix) << 32 | u128::from(pair[0]) << 96;
         }
         // Twelve bytes are loaded at once where there are as many, and those of other values masked out.
-        let mut padded = [0; INLINE];
-        let value = bytes[start..].first_chunk().unwrap_or_else(|| {
-            padded[..length as usize].copy_from_slice(&bytes[start..start + length as usize]);
-            &padded
-        });
-        let mut view = [0; 16];
-        view[4..].copy_from_slice(value);
-        let kept = (1 << (8 * length)) - 1;
-        u128::from(length) | (u128::from_le_bytes(view) & kept << 32)
+        let (low, high) = match bytes[start..].first_chunk::<INLINE>() {
+            Some(value) => halves(value),
+            None => {
+                let mut padded = [0; INLINE];
+                padded[..length as usize].copy_from_slice(&bytes[start..start + length as usize]);
+                halves(&padded)
+            }
+        };
+        let (kept_low, kept_high) = KEPT[length as usize];
+        u128::from(length) | u128::from(low & kept_low) << 32 | u128::from(high & kept_high) << 96
     };
     offsets.windows(2).map(view).collect()
 }
+
+/// Eight bytes and four as numbers, the first byte the lowest.
+fn halves(value: &[u8; INLINE]) -> (u64, u32) {
+    let [low @ .., a, b, c, d] = *value;
+    (u64::from_le_bytes(low), u32::from_le_bytes([a, b, c, d]))
+}
+
+/// By length, the bits of a short value among those of twelve bytes.
+const KEPT: [(u64, u32); INLINE + 1] = {
+    let mut kept = [(0, 0); INLINE + 1];
+    let mut length = 1;
+    while length <= INLINE {
+        kept[length] = match length <= 8 {
+            true => (u64::MAX >> (64 - 8 * length), 0),
+            false => (u64::MAX, u32::MAX >> (96 - 8 * length)),
+        };
+        length += 1;
+    }
+    kept
+};
 
 /// The row whose value holds the byte at `position`.
 fn row_of(offsets: &[u32], position: usize) -> usize {
