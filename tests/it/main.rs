@@ -10,4 +10,5 @@ mod conformance;
 mod examples;
 mod faults;
 mod languages;
+mod sources;
 mod wasi;

@@ -2,7 +2,9 @@
 
 use arrow_array::UInt32Array;
 use arrow_buffer::ScalarBuffer;
-use millstream_types::{Batch, EncodedKeys, KeyError, KeyGroup, MaxParallelism, hash_keys, long_keys};
+use millstream_types::{
+    Batch, EncodedKeys, KeyError, KeyGroup, MaxParallelism, Positions, hash_keys, long_keys,
+};
 
 /// How an edge deals out its rows.
 #[derive(Clone, Debug)]

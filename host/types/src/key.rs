@@ -16,9 +16,10 @@ mod encode;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Float32Array, Float64Array, Int32Array, Int64Array,
-    TimestampMillisecondArray, builder::BinaryViewBuilder, builder::StringViewBuilder,
+    ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, TimestampMillisecondArray,
+    builder::BinaryViewBuilder, builder::StringViewBuilder, types,
 };
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 
 pub(crate) use self::encode::encode_value;
 pub use self::encode::{encode_keys, hash_keys};
@@ -269,7 +270,9 @@ const PRESENT: u8 = 1;
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Array, BinaryViewArray, StringViewArray};
+    use arrow_array::{
+        Array, BinaryViewArray, Float32Array, Float64Array, Int32Array, Int64Array, StringViewArray,
+    };
 
     use super::*;
 

@@ -7,7 +7,7 @@ use millstream_operator::{
     Boundedness, ConnectorError, OperatorContext, Read, Source, SourceSnapshot, Split, SplitEnumerator,
     SplitReader,
 };
-use millstream_types::Schema;
+use millstream_types::{Batch, Positions, RecordNumbers, RecordUnit, Schema};
 use serde_json::Value;
 
 use super::{
