@@ -201,7 +201,7 @@ mod tests {
         .expect("a folder that can be listed");
         assert_eq!(enumerator.look().expect("listed"), Vec::<PathBuf>::new());
         fs::write(&file, "{}\n{}\n").expect("written");
-        assert_eq!(enumerator.look().expect("listed"), [file.clone()]);
+        assert_eq!(enumerator.look().expect("listed"), std::slice::from_ref(&file));
         assert_eq!(enumerator.look().expect("listed"), Vec::<PathBuf>::new());
         assert_eq!(enumerator.files, [file], "as when it was new");
     }

@@ -226,7 +226,7 @@ mod tests {
         let (empty, byte) = (Some(vec![]), Some(vec![0xFF]));
         let expected = vec![None, None, empty.clone(), byte.clone()];
         assert_eq!(parse(nullable.clone(), None), (expected, vec![0]), "NA is not hexadecimal");
-        let expected = vec![None, empty.clone(), empty.clone(), byte.clone()];
+        let expected = vec![None, empty.clone(), empty, byte];
         assert_eq!(parse(nullable, Some("NA")), (expected.clone(), vec![]));
         assert_eq!(parse(Field::new("a", DataType::Binary), None), (expected, vec![0]));
     }

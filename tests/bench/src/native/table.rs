@@ -51,5 +51,5 @@ pub(super) fn target_of_text(text: &[u8], threads: u32) -> u32 {
 
 /// By other bits of the hash than tables use.
 fn target(hash: u64, threads: u32) -> u32 {
-    ((hash >> 16 & 0xffff) * u64::from(threads) >> 16) as u32
+    (((hash >> 16 & 0xffff) * u64::from(threads)) >> 16) as u32
 }
