@@ -14,7 +14,9 @@ use crate::workspace::{self, Workspace};
 /// Builds guests and host, then runs each job as a user would.
 pub(crate) fn run(workspace: &Workspace, printer: &Printer) -> Result<()> {
     guests::build_all(workspace, printer)?;
-    workspace::run(workspace.cargo(&workspace.root).args(["build", "--package", "millstream"]), printer)?;
+    // With the features that the tests have, so that what is under it is compiled once for both.
+    let build = ["build", "--workspace", "--bin", "millstream"];
+    workspace::run(workspace.cargo(&workspace.root).args(build), printer)?;
     for job in JOBS {
         run_job(workspace, job, printer)?;
     }
