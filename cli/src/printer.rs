@@ -1,6 +1,7 @@
 //! The one place that writes: data to stdout, everything else to stderr.
 
 use std::{
+    borrow::Cow,
     io::{self, IsTerminal, Write},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -59,10 +60,11 @@ impl Printer {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A line for whoever watches.
+    /// Lines for whoever watches. Rows, file names and what functions say come into them, so that nothing but colour
+    /// reaches the terminal as a command.
     pub(crate) fn note(&self, text: &str) {
         // There is nowhere left to complain.
-        drop(writeln!(anstream::stderr(), "{text}"));
+        drop(writeln!(anstream::stderr(), "{}", harmless(text)));
     }
 
     /// A control sequence for the terminal that stderr is.
@@ -94,6 +96,47 @@ impl Printer {
     }
 }
 
+/// The text without control characters but line breaks, tabs and those that begin a colour.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let mut clean = String::new();
+    let mut copied = 0;
+    for (at, c) in text.char_indices() {
+        let kept = !c.is_control() || matches!(c, '\n' | '\t') || begins_colour(&text[at..]);
+        if !kept {
+            clean.push_str(&text[copied..at]);
+            clean.push(char::REPLACEMENT_CHARACTER);
+            copied = at + c.len_utf8();
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    clean.push_str(&text[copied..]);
+    Cow::Owned(clean)
+}
+
+/// Whether a text begins with the sequence that sets colour and weight: `ESC [`, numbers, `m`.
+fn begins_colour(text: &str) -> bool {
+    let numbers = text
+        .strip_prefix("\u{1b}[")
+        .map(|rest| rest.trim_start_matches([';', ':', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']));
+    numbers.is_some_and(|rest| rest.starts_with('m'))
+}
+
 fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|e| format!("{{\"error\":\"cannot be shown: {e}\"}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_commands_no_terminal() {
+        for plain in ["a\tline\nanother", "", "\u{1b}[31m×\u{1b}[0m größer", "\u{1b}[1;38:5m"] {
+            assert_eq!(harmless(plain), plain);
+        }
+        assert_eq!(harmless("a\u{1b}]0;title\u{7}b\u{1b}[2Jc\r\u{9b}d\u{7f}"), "a�]0;title�b�[2Jc��d�");
+        assert_eq!(harmless("\u{1b}[31\u{1b}[0m"), "�[31\u{1b}[0m");
+    }
 }
