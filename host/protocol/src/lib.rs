@@ -2,9 +2,15 @@
 //! what has to happen comes out as values; the caller acts.
 
 mod alignment;
+mod barrier;
+mod checkpoint;
 mod credit;
 mod valve;
 
 pub use alignment::{Alignment, MaxDrift, slowest};
+pub use barrier::{Aligner, AlignmentEvent};
+pub use checkpoint::{
+    CheckpointAction, CheckpointCoordinator, CheckpointFailure, CheckpointSettings, Participants,
+};
 pub use credit::{Admission, CREDIT_BYTES, CreditLedger, credits_for};
 pub use valve::{Valve, ValveEvents};

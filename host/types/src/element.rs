@@ -33,8 +33,22 @@ pub struct Barrier {
     pub id: u64,
     /// What happens at it.
     pub kind: BarrierKind,
+    /// How subtasks with several channels bring it together.
+    pub alignment: Alignment,
     /// When it was triggered, milliseconds since the epoch.
     pub triggered: i64,
+}
+
+/// What a subtask does with a channel that has passed a barrier which others have not.
+///
+/// A barrier that overtakes the rows before it, which then belong to the snapshot, would be a third way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Alignment {
+    /// It reads nothing of that channel until the others have passed the barrier too: each row counts exactly once.
+    #[default]
+    Aligned,
+    /// It reads on: no channel waits, and rows behind the barrier may count twice after a restore.
+    AtLeastOnce,
 }
 
 /// What a barrier is for.

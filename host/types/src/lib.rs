@@ -16,7 +16,7 @@ mod time;
 
 pub use batch::{Batch, BatchError, compact};
 pub use columns::{Cells, Columns, Entries, Runs};
-pub use element::{Barrier, BarrierKind, StreamElement};
+pub use element::{Alignment, Barrier, BarrierKind, StreamElement};
 pub use ids::{Attempt, JobName, OperatorId, PortIndex, SubtaskIndex};
 pub use key::{EncodedKeys, KeyError, KeyReader, encode_keys, hash_keys};
 pub use key_group::{KeyGroup, KeyGroupRange, MaxParallelism, hash_key};

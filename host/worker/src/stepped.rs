@@ -15,7 +15,7 @@ use millstream_operator::{
 use millstream_operators::TimeAssigner;
 use millstream_protocol::{Valve, ValveEvents};
 use millstream_task::TaskError;
-use millstream_types::{Barrier, BarrierKind, Batch, PortIndex, StreamElement};
+use millstream_types::{Alignment, Barrier, BarrierKind, Batch, PortIndex, StreamElement};
 
 use crate::{
     Modules, StartError,
@@ -300,7 +300,8 @@ async fn invoke(
 }
 
 /// Nothing is kept at it: it is there for what functions do before one.
-const BARRIER: Barrier = Barrier { id: 0, kind: BarrierKind::Checkpoint, triggered: 0 };
+const BARRIER: Barrier =
+    Barrier { id: 0, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0 };
 
 fn with_parallelism_1(plan: Plan) -> Plan {
     let Plan { mut logical, execution, warnings, .. } = plan;

@@ -4,7 +4,9 @@ use std::{cell::RefCell, rc::Rc, sync::Arc, sync::atomic::Ordering::Relaxed};
 
 use arrow_array::{ArrayRef, Int64Array, cast::AsArray, types::Int64Type};
 use millstream_operator::{FunctionOutput, MetricValue, Origin, RowPolicy};
-use millstream_types::{BarrierKind, Carry, Columns, DataType, Field, Positions, RecordNumbers, RecordUnit};
+use millstream_types::{
+    Alignment, BarrierKind, Carry, Columns, DataType, Field, Positions, RecordNumbers, RecordUnit,
+};
 
 use super::*;
 use crate::{
@@ -164,7 +166,8 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
         || Closures::default().before_barrier(move |_| made(1, 10)).end_of_input(move |_| made(2, 20));
     let mut spec = spec(RowPolicy::Fail, OnTrap::Fail);
     spec.output.ports[0] = PortLayout::new(Carry::Replace, &[], &[Field::new("n", DataType::Int64)]);
-    let barrier = Barrier { id: 1, kind: BarrierKind::Checkpoint, triggered: 0 };
+    let barrier =
+        Barrier { id: 1, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0 };
     let run = |lifecycle: Vec<Lifecycle>| {
         let spec = MapSpec { lifecycle, ..spec.clone() };
         let mut operator = MapOperator::new(spec, Box::new(function()), context("f"));

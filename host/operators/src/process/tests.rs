@@ -5,7 +5,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc, sync::atomic::Ordering::Relaxed};
 use arrow_array::{Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
 use arrow_buffer::BooleanBuffer;
 use millstream_operator::{FunctionOutput, ManualClock, Origin, Rejected, RowPolicy};
-use millstream_types::{BarrierKind, Carry, Cells, Column, Columns, DataType, StateKind};
+use millstream_types::{Alignment, BarrierKind, Carry, Cells, Column, Columns, DataType, StateKind};
 
 use super::*;
 use crate::{
@@ -361,7 +361,8 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
     spec.lifecycle = vec![Lifecycle::BeforeBarrier, Lifecycle::EndOfInput];
     let mut operator = ProcessOperator::new(spec, Box::new(function), context("sums"));
     let mut out = Collector::new();
-    let barrier = Barrier { id: 1, kind: BarrierKind::Checkpoint, triggered: 0 };
+    let barrier =
+        Barrier { id: 1, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0 };
     block_on(operator.before_barrier(&barrier, &mut out)).expect("goes on");
     assert_eq!(drain(&mut out), rows(&["0: @10 1"]));
     assert_eq!(end_of_input(&mut operator).expect("ends"), rows(&["watermark end", "0: @20 2"]));

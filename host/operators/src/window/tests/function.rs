@@ -7,7 +7,7 @@ use millstream_operator::{
     Accumulated, FunctionError, FunctionOutput, Operator, Origin, Outcome, Rejected, RowPolicy,
 };
 use millstream_types::{
-    Barrier, BarrierKind, Batch, Carry, Columns, DataType, Field, Lifecycle, Schema, Window,
+    Alignment, Barrier, BarrierKind, Batch, Carry, Columns, DataType, Field, Lifecycle, Schema, Window,
 };
 
 use super::support::{Setup, numbers};
@@ -142,7 +142,12 @@ fn a_barrier_changes_nothing() {
                 .expect("goes on");
             output += &watermark(&mut *operator, time - 2).expect("fires");
             if barriers && time % 3 == 0 {
-                let barrier = Barrier { id: 1, kind: BarrierKind::Checkpoint, triggered: 0 };
+                let barrier = Barrier {
+                    id: 1,
+                    kind: BarrierKind::Checkpoint,
+                    alignment: Alignment::Aligned,
+                    triggered: 0,
+                };
                 block_on(operator.before_barrier(&barrier, &mut out)).expect("goes on");
                 assert_eq!(drain(&mut out), "");
             }
@@ -174,7 +179,8 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
                 vec![PortLayout::new(Carry::Replace, &[], &[Field::new("n", DataType::Int64)])];
             let mut operator = window_operator(spec, Box::new(function), context("window"));
             let mut out = millstream_operator::Collector::new();
-            let barrier = Barrier { id: 1, kind: BarrierKind::Checkpoint, triggered: 0 };
+            let barrier =
+                Barrier { id: 1, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0 };
             block_on(operator.before_barrier(&barrier, &mut out)).expect("goes on");
             drain(&mut out) + &end_of_input(&mut *operator).expect("ends")
         };
