@@ -5,6 +5,7 @@ mod alignment;
 mod barrier;
 mod checkpoint;
 mod credit;
+mod restart;
 mod valve;
 
 pub use alignment::{Alignment, MaxDrift, slowest};
@@ -13,4 +14,5 @@ pub use checkpoint::{
     CheckpointAction, CheckpointCoordinator, CheckpointFailure, CheckpointSettings, Participants,
 };
 pub use credit::{Admission, CREDIT_BYTES, CreditLedger, credits_for};
+pub use restart::{RestartDecision, RestartStrategy, Restarts};
 pub use valve::{Valve, ValveEvents};
