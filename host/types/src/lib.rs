@@ -12,6 +12,7 @@ mod long_key;
 mod manifest;
 mod positions;
 mod schema;
+mod state_part;
 mod time;
 
 pub use batch::{Batch, BatchError, compact};
@@ -28,4 +29,5 @@ pub use manifest::{
 };
 pub use positions::{Positions, RecordNumbers, RecordUnit};
 pub use schema::{DataType, Field, ParseTypeError, Schema};
+pub use state_part::{Dealing, StateChunk, StateForm, StatePart};
 pub use time::{MAX_WATERMARK, MIN_WATERMARK, NO_TIME, Window};

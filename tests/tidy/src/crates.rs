@@ -13,6 +13,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("host/graph", &["host/types"]),
     ("host/protocol", &["host/types"]),
     ("host/state", &["host/types"]),
+    ("host/snapshot", &["host/types"]),
+    ("host/storage", &["host/snapshot", "host/types"]),
     ("host/operator", &["host/state", "host/types"]),
     ("host/wasm", &["host/operator", "host/state", "host/types"]),
     ("host/net", &["host/protocol", "host/types"]),
@@ -28,6 +30,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "host/connectors",
             "host/wasm",
             "host/state",
+            "host/snapshot",
+            "host/storage",
             "host/net",
             "host/task",
             "host/protocol",
@@ -51,10 +55,17 @@ const NAMED_BY_ONE: &[(&str, &str)] = &[
     ("quinn", "host/net"),
     ("rocksdb", "host/state-rocksdb"),
     ("librocksdb", "host/state-rocksdb"),
+    ("object_store", "host/storage"),
 ];
 
 /// Crates that decide and do not act.
-const PURE: &[&str] = &["millstream-types", "millstream-graph", "millstream-protocol", "millstream-state"];
+const PURE: &[&str] = &[
+    "millstream-types",
+    "millstream-graph",
+    "millstream-protocol",
+    "millstream-state",
+    "millstream-snapshot",
+];
 
 /// What acts: runtimes and what they stand on.
 const RUNTIMES: &[&str] = &[

@@ -1,0 +1,109 @@
+//! Bytes to metadata.
+
+use millstream_types::{Column, KeyGroup, MaxParallelism, StateForm};
+
+use crate::{
+    ChunkMetadata, FORMAT_VERSION, Location, OperatorMetadata, SnapshotError, SnapshotKind, SnapshotMetadata,
+    StateMetadata, SubtaskMetadata,
+    bytes::Reader,
+    checksum,
+    encode::{FILE, HEADER, INLINE, MAGIC, NO_KEY_GROUP},
+};
+
+impl SnapshotMetadata {
+    /// Reads what [`SnapshotMetadata::encode`] wrote, in this or an earlier version.
+    pub fn decode(file: &[u8]) -> Result<Self, SnapshotError> {
+        let mut body = Reader::new(checked_body(file)?);
+        let metadata = metadata(&mut body)?;
+        body.end()?;
+        Ok(metadata)
+    }
+}
+
+/// The body, once header, length and checksum have been found to be right.
+fn checked_body(file: &[u8]) -> Result<&[u8], SnapshotError> {
+    let start = &file[..file.len().min(MAGIC.len())];
+    if start != &MAGIC[..start.len()] {
+        return Err(SnapshotError::NoSnapshot { found: start.to_vec(), expected: MAGIC.to_vec() });
+    }
+    let found = file.len() as u64;
+    let Some(header) = file.get(MAGIC.len()..HEADER) else {
+        return Err(SnapshotError::Length { found, expected: HEADER as u64 });
+    };
+    let mut header = Reader::new(header);
+    let (version, length, expected) = (header.u32()?, header.u64()?, header.u64()?);
+    if version == 0 || version > FORMAT_VERSION {
+        return Err(SnapshotError::Version { found: version, known: FORMAT_VERSION });
+    }
+    let whole = length.saturating_add(HEADER as u64);
+    if found != whole {
+        return Err(SnapshotError::Length { found, expected: whole });
+    }
+    let body = &file[HEADER..];
+    let found = checksum(body);
+    if found == expected { Ok(body) } else { Err(SnapshotError::Checksum { found, expected }) }
+}
+
+fn metadata(from: &mut Reader<'_>) -> Result<SnapshotMetadata, SnapshotError> {
+    Ok(SnapshotMetadata {
+        checkpoint: from.u64()?,
+        kind: match from.u8()? {
+            1 => SnapshotKind::Checkpoint,
+            2 => SnapshotKind::Savepoint,
+            other => return Err(from.malformed(format!("there is no snapshot of kind {other}"))),
+        },
+        job: from.text()?,
+        max_parallelism: {
+            let groups = from.u16()?;
+            let problem = || from.malformed(format!("{groups} key groups: 1 to 32768 expected"));
+            MaxParallelism::new(groups.into()).ok_or_else(problem)?
+        },
+        triggered: from.i64()?,
+        completed: from.i64()?,
+        operators: from.list(operator)?,
+    })
+}
+
+fn operator(from: &mut Reader<'_>) -> Result<OperatorMetadata, SnapshotError> {
+    Ok(OperatorMetadata { id: from.text()?, subtasks: from.list(subtask)?, shared: from.list(state)? })
+}
+
+fn subtask(from: &mut Reader<'_>) -> Result<SubtaskMetadata, SnapshotError> {
+    Ok(SubtaskMetadata { ended: from.flag()?, states: from.list(state)? })
+}
+
+fn state(from: &mut Reader<'_>) -> Result<StateMetadata, SnapshotError> {
+    let name = from.text()?;
+    let form = from.u8()?;
+    let form = StateForm::of_number(form);
+    let form = form.ok_or_else(|| from.malformed(format!("`{name}` has a form that is not known")))?;
+    let (version, columns) = (from.u32()?, from.list(column)?);
+    let location = match from.u8()? {
+        INLINE => Location::Inline(from.blob()?.to_vec()),
+        FILE => Location::File(from.text()?),
+        other => return Err(from.malformed(format!("`{name}` is at a place of kind {other}"))),
+    };
+    let chunks = from.list(chunk)?;
+    if let Location::Inline(bytes) = &location
+        && chunks.iter().any(|c| c.offset.saturating_add(c.length) > bytes.len() as u64)
+    {
+        return Err(from.malformed(format!("a chunk of `{name}` lies outside of its {} bytes", bytes.len())));
+    }
+    Ok(StateMetadata { name, form, version, columns, location, chunks })
+}
+
+fn column(from: &mut Reader<'_>) -> Result<Column, SnapshotError> {
+    let (name, data_type) = (from.text()?, from.text()?);
+    let data_type = data_type.parse().map_err(|e| from.malformed(format!("column `{name}`: {e}")))?;
+    Ok(Column { name, data_type, nullable: from.flag()? })
+}
+
+fn chunk(from: &mut Reader<'_>) -> Result<ChunkMetadata, SnapshotError> {
+    let group = from.u16()?;
+    Ok(ChunkMetadata {
+        key_group: (group != NO_KEY_GROUP).then_some(KeyGroup(group)),
+        offset: from.u64()?,
+        length: from.u64()?,
+        checksum: from.u64()?,
+    })
+}

@@ -1,0 +1,24 @@
+//! What a snapshot of a job is on disk: its metadata, byte by byte, and how its state is dealt out at a restore.
+//!
+//! `FORMAT.md` beside this crate specifies the bytes. Files hold the chunks of the state of operator subtasks; the
+//! metadata says of each chunk where it is, how long it is and what it has to hash to, so that a torn or altered file is
+//! found before anything is restored from it. Nothing here reads or writes a disk.
+
+mod bytes;
+mod decode;
+mod encode;
+mod error;
+mod metadata;
+mod redistribute;
+#[cfg(test)]
+mod tests;
+
+pub use error::SnapshotError;
+pub use metadata::{
+    ChunkMetadata, Location, OperatorMetadata, SnapshotKind, SnapshotMetadata, StateMetadata,
+    SubtaskMetadata, checksum,
+};
+pub use redistribute::{RedistributeError, SubtaskState, state_of};
+
+/// Version of the form of metadata that this version writes. It reads every version up to it.
+pub const FORMAT_VERSION: u32 = 1;

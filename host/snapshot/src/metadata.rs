@@ -1,0 +1,148 @@
+//! The metadata of a snapshot: everything that a restore has to know before it reads state.
+
+use millstream_types::{Column, KeyGroup, MaxParallelism, StateForm, StatePart};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A snapshot of a whole job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotMetadata {
+    /// Its number, ascending within a job.
+    pub checkpoint: u64,
+    /// Why it was taken.
+    pub kind: SnapshotKind,
+    /// The job's name.
+    pub job: String,
+    /// Number of key groups of the job, fixed for its life.
+    pub max_parallelism: MaxParallelism,
+    /// When it was triggered, milliseconds since the epoch.
+    pub triggered: i64,
+    /// When all participants had acknowledged it.
+    pub completed: i64,
+    /// The operators that have state, or have had rows.
+    pub operators: Vec<OperatorMetadata>,
+}
+
+/// Why a snapshot was taken. The numbers are on disk for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SnapshotKind {
+    /// In the course of things; its owner deletes it when it is superseded.
+    Checkpoint = 1,
+    /// A user asked for it; it belongs to the user.
+    Savepoint = 2,
+}
+
+/// The state of an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorMetadata {
+    /// Its identity, under which its state is kept for ever.
+    pub id: String,
+    /// Its subtasks in order; as many as its parallelism was.
+    pub subtasks: Vec<SubtaskMetadata>,
+    /// What is kept once for all subtasks: a source's enumerator.
+    pub shared: Vec<StateMetadata>,
+}
+
+/// The state of an operator in one subtask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubtaskMetadata {
+    /// Whether it had processed the end of its input.
+    pub ended: bool,
+    /// Its states.
+    pub states: Vec<StateMetadata>,
+}
+
+/// One state of one operator subtask: a part with its chunks elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateMetadata {
+    /// The state's name.
+    pub name: String,
+    /// What it is.
+    pub form: StateForm,
+    /// Version of its columns.
+    pub version: u32,
+    /// The columns of its rows.
+    pub columns: Vec<Column>,
+    /// Where its chunks are.
+    pub location: Location,
+    /// The chunks, in order.
+    pub chunks: Vec<ChunkMetadata>,
+}
+
+/// Where chunks are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// Here: small state needs no file of its own.
+    Inline(Vec<u8>),
+    /// In a file beside the metadata, or one that it shares with others; relative to the folder of the metadata.
+    File(String),
+}
+
+/// One chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkMetadata {
+    /// Its key group, if the state is keyed.
+    pub key_group: Option<KeyGroup>,
+    /// Where it starts.
+    pub offset: u64,
+    /// How long it is.
+    pub length: u64,
+    /// What its bytes hash to: [`checksum`].
+    pub checksum: u64,
+}
+
+/// The checksum of stored bytes: XXH3, 64 bits, seed 0.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    xxh3_64(bytes)
+}
+
+impl SnapshotMetadata {
+    /// The state of an operator.
+    pub fn operator(&self, id: &str) -> Option<&OperatorMetadata> {
+        self.operators.iter().find(|operator| operator.id == id)
+    }
+
+    /// The files that it refers to, each once, relative to its folder.
+    pub fn files(&self) -> Vec<&str> {
+        let files = self.states().filter_map(|state| match &state.location {
+            Location::File(path) => Some(path.as_str()),
+            Location::Inline(_) => None,
+        });
+        let mut files: Vec<&str> = files.collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
+    /// Bytes of state, wherever they are.
+    pub fn state_bytes(&self) -> u64 {
+        self.states().map(StateMetadata::bytes).sum()
+    }
+
+    /// The states of all operators.
+    pub fn states(&self) -> impl Iterator<Item = &StateMetadata> {
+        self.operators.iter().flat_map(|operator| {
+            operator.subtasks.iter().flat_map(|subtask| &subtask.states).chain(&operator.shared)
+        })
+    }
+}
+
+impl StateMetadata {
+    /// Describes a part whose chunks lie one behind the other from `offset` on in what `location` names.
+    pub fn of_part(part: &StatePart, location: Location, mut offset: u64) -> Self {
+        let describe = |chunk: &millstream_types::StateChunk| {
+            let length = chunk.bytes.len() as u64;
+            let (at, checksum) = (offset, checksum(&chunk.bytes));
+            offset += length;
+            ChunkMetadata { key_group: chunk.key_group, offset: at, length, checksum }
+        };
+        let chunks = part.chunks.iter().map(describe).collect();
+        let (name, columns) = (part.name.clone(), part.columns.clone());
+        Self { name, form: part.form, version: part.version, columns, location, chunks }
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> u64 {
+        self.chunks.iter().map(|c| c.length).sum()
+    }
+}

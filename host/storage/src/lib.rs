@@ -1,0 +1,24 @@
+//! Where snapshots are stored: the one crate that names `object_store`.
+//!
+//! [`Storage`] is a place, such as a folder, with reads and durable atomic writes. [`JobStore`] lays the snapshots of one
+//! job out in it:
+//!
+//! ```text
+//! <dir>/<job>/run-00001/run.origin        where the run was restored from, empty if it began at the beginning
+//!                      /chk-3/_metadata   written last, with one atomic put: without it there is no checkpoint
+//!                      /chk-3/map-0       state of subtasks
+//! ```
+//!
+//! A run is one life of a job, through all its restarts: what is restored without naming a snapshot goes on in the run
+//! that it finds. A run that begins anew leaves earlier ones as they are, and their checkpoints count no more for it.
+
+mod error;
+mod job_store;
+mod read;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+pub use error::StorageError;
+pub use job_store::{CheckpointInfo, JobStore, RunStore, StoredSnapshot};
+pub use storage::Storage;

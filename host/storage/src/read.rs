@@ -1,0 +1,84 @@
+//! State out of a stored snapshot, every chunk checked.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use millstream_snapshot::{ChunkMetadata, Location, StateMetadata, checksum};
+use millstream_types::{StateChunk, StatePart};
+
+use crate::{StorageError, StoredSnapshot};
+
+impl StoredSnapshot {
+    /// Reads the chunks of a state.
+    pub async fn read(&self, state: &StateMetadata) -> Result<StatePart, StorageError> {
+        let bytes = match &state.location {
+            Location::Inline(bytes) => slices(bytes, &state.chunks),
+            Location::File(file) => self.read_file(file, &state.chunks).await?,
+        };
+        let mut chunks = Vec::with_capacity(bytes.len());
+        for (described, bytes) in state.chunks.iter().zip(bytes) {
+            self.check(state, described, &bytes)?;
+            chunks.push(StateChunk { key_group: described.key_group, bytes: bytes.into() });
+        }
+        let (name, columns) = (state.name.clone(), state.columns.clone());
+        Ok(StatePart { name, form: state.form, version: state.version, columns, chunks })
+    }
+
+    async fn read_file(&self, file: &str, chunks: &[ChunkMetadata]) -> Result<Vec<Bytes>, StorageError> {
+        // Places do not know of empty ranges.
+        let some = chunks.iter().filter(|c| c.length > 0);
+        let ranges: Vec<_> = some.map(|c| c.offset..c.offset.saturating_add(c.length)).collect();
+        let mut read = self.storage.get_ranges(&self.path(file), &ranges).await?.into_iter();
+        let bytes =
+            |c: &ChunkMetadata| if c.length > 0 { read.next().unwrap_or_default() } else { Bytes::new() };
+        Ok(chunks.iter().map(bytes).collect())
+    }
+
+    fn check(&self, state: &StateMetadata, chunk: &ChunkMetadata, bytes: &[u8]) -> Result<(), StorageError> {
+        let (length, hash) = (bytes.len() as u64, checksum(bytes));
+        if length == chunk.length && hash == chunk.checksum {
+            return Ok(());
+        }
+        let path = match &state.location {
+            Location::File(file) => self.storage.name_of(&self.path(file)),
+            Location::Inline(_) => self.name(),
+        };
+        let (at, name) = (chunk.offset, &state.name);
+        let problem = format!(
+            "the state `{name}` is damaged at byte {at}: {length} bytes with checksum {hash:016x} found, {} with {:016x} expected",
+            chunk.length, chunk.checksum
+        );
+        Err(StorageError::Damaged { path, problem })
+    }
+
+    /// Checks that every file is as long as the chunks in it need. What the bytes are is checked when they are read.
+    pub(crate) async fn check_files(&self) -> Result<(), StorageError> {
+        let mut needed: BTreeMap<&str, u64> = BTreeMap::new();
+        for state in self.metadata.states() {
+            let Location::File(file) = &state.location else { continue };
+            let end = state.chunks.iter().map(|c| c.offset.saturating_add(c.length)).max().unwrap_or(0);
+            let needed = needed.entry(file).or_default();
+            *needed = end.max(*needed);
+        }
+        for (file, needed) in needed {
+            let path = self.path(file);
+            let problem = match self.storage.size(&path).await? {
+                Some(found) if found >= needed => continue,
+                Some(found) => format!("the file is cut short: {found} bytes found, {needed} expected"),
+                None => "the file is gone".to_owned(),
+            };
+            return Err(StorageError::Damaged { path: self.storage.name_of(&path), problem });
+        }
+        Ok(())
+    }
+
+    fn path(&self, file: &str) -> String {
+        if self.folder.is_empty() { file.to_owned() } else { format!("{}/{file}", self.folder) }
+    }
+}
+
+fn slices(bytes: &[u8], chunks: &[ChunkMetadata]) -> Vec<Bytes> {
+    // Decoding has seen to it that they lie within.
+    let slice = |c: &ChunkMetadata| bytes.get(c.offset as usize..(c.offset + c.length) as usize);
+    chunks.iter().map(|c| Bytes::copy_from_slice(slice(c).unwrap_or_default())).collect()
+}

@@ -1,0 +1,125 @@
+//! A place for snapshots, whatever it is.
+
+use std::{fs, ops::Range, path::Path, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use object_store::{
+    ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, local::LocalFileSystem, path::Path as Key,
+};
+
+use crate::StorageError;
+
+/// A place with objects by path. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    store: Arc<dyn ObjectStore>,
+    /// How messages and commands name it, without a slash at the end.
+    name: String,
+}
+
+impl Storage {
+    /// Opens `file:PATH` or a plain path, from `base` on if it is relative; makes the folder.
+    pub fn open(location: &str, base: &Path) -> Result<Self, StorageError> {
+        let path = match location.split_once(':') {
+            Some(("file", path)) => path.strip_prefix("//").unwrap_or(path),
+            // A letter alone is a drive.
+            Some((scheme, _)) if scheme.len() > 1 && scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+                let problem = format!(
+                    "there is no storage `{scheme}:` in this version; expected `file:PATH` or a path"
+                );
+                return Err(StorageError::Location { location: location.to_owned(), problem });
+            }
+            _ => location,
+        };
+        if path.is_empty() {
+            let problem = "expected the path of a folder".to_owned();
+            return Err(StorageError::Location { location: location.to_owned(), problem });
+        }
+        Self::folder(&base.join(path))
+    }
+
+    /// A folder of this machine. What has been put there outlives the machine: files and folders are synced.
+    pub fn folder(folder: &Path) -> Result<Self, StorageError> {
+        let name = folder.display().to_string().trim_end_matches('/').to_owned();
+        let access = |source| StorageError::Access { path: name.clone(), action: "make the folder", source };
+        fs::create_dir_all(folder).map_err(|e| access(Box::new(e)))?;
+        let store = LocalFileSystem::new_with_prefix(folder).map_err(|e| access(Box::new(e)))?;
+        let store = store.with_fsync(true).with_automatic_cleanup(true);
+        Ok(Self { store: Arc::new(store), name })
+    }
+
+    /// How messages and commands name what is at a path.
+    pub fn name_of(&self, path: &str) -> String {
+        format!("{}/{path}", self.name)
+    }
+
+    /// Writes an object, all of it or nothing. It is durable when this returns.
+    pub async fn put(&self, path: &str, bytes: impl Into<Bytes>) -> Result<(), StorageError> {
+        self.put_with(path, bytes.into(), PutMode::Overwrite).await
+    }
+
+    /// Writes an object that must not be there yet.
+    pub async fn create(&self, path: &str, bytes: impl Into<Bytes>) -> Result<(), StorageError> {
+        self.put_with(path, bytes.into(), PutMode::Create).await
+    }
+
+    async fn put_with(&self, path: &str, bytes: Bytes, mode: PutMode) -> Result<(), StorageError> {
+        let options = PutOptions { mode, ..PutOptions::default() };
+        let put = self.store.put_opts(&Key::from(path), PutPayload::from_bytes(bytes), options).await;
+        put.map(drop).map_err(|e| StorageError::access(self.name_of(path), "write the object", e))
+    }
+
+    /// Reads an object; none if it is not there.
+    pub async fn get(&self, path: &str) -> Result<Option<Bytes>, StorageError> {
+        let read = async { self.store.get(&Key::from(path)).await?.bytes().await };
+        match read.await {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(e) => Err(StorageError::access(self.name_of(path), "read the object", e)),
+        }
+    }
+
+    /// How long an object is; none if it is not there.
+    pub(crate) async fn size(&self, path: &str) -> Result<Option<u64>, StorageError> {
+        match self.store.head(&Key::from(path)).await {
+            Ok(found) => Ok(Some(found.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(e) => Err(StorageError::access(self.name_of(path), "look at the object", e)),
+        }
+    }
+
+    /// Reads parts of an object.
+    pub(crate) async fn get_ranges(
+        &self,
+        path: &str,
+        ranges: &[Range<u64>],
+    ) -> Result<Vec<Bytes>, StorageError> {
+        let read = self.store.get_ranges(&Key::from(path), ranges).await;
+        read.map_err(|e| StorageError::access(self.name_of(path), "read the object", e))
+    }
+
+    /// The names of what lies directly in a folder: folders, then objects.
+    pub(crate) async fn list(&self, folder: &str) -> Result<(Vec<String>, Vec<String>), StorageError> {
+        let listed = self.store.list_with_delimiter(Some(&Key::from(folder))).await;
+        let listed = listed.map_err(|e| StorageError::access(self.name_of(folder), "list the folder", e))?;
+        let name = |key: &Key| key.filename().unwrap_or_default().to_owned();
+        let objects = listed.objects.iter().map(|object| name(&object.location));
+        Ok((listed.common_prefixes.iter().map(name).collect(), objects.collect()))
+    }
+
+    /// Deletes everything below a folder, what `first` names before all else. What is gone already is no error.
+    pub(crate) async fn delete_all(&self, folder: &str, first: &str) -> Result<(), StorageError> {
+        let failed = |e| StorageError::access(self.name_of(folder), "delete the folder", e);
+        let first = Key::from(format!("{folder}/{first}"));
+        let listed: Vec<_> = self.store.list(Some(&Key::from(folder))).try_collect().await.map_err(failed)?;
+        let keys = listed.into_iter().map(|object| object.location).filter(|key| *key != first);
+        for key in std::iter::once(first.clone()).chain(keys) {
+            match self.store.delete(&key).await {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(e) => return Err(failed(e)),
+            }
+        }
+        Ok(())
+    }
+}

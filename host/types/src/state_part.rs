@@ -1,0 +1,154 @@
+//! State as bytes: what operators hand over at a checkpoint and take back at a restore.
+//!
+//! A part is one state of one operator subtask. Its chunks are what a restore deals out: keyed state has a chunk a key
+//! group, which goes to whoever owns that; other forms have a chunk an item.
+
+use crate::{Column, KeyGroup};
+
+/// What a part of a snapshot is. It decides how its bytes are read and to whom they go at another parallelism. The
+/// numbers are on disk for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum StateForm {
+    /// A value a key.
+    Value = 1,
+    /// A list a key.
+    List = 2,
+    /// A map a key.
+    Map = 3,
+    /// The timers of keys on event time.
+    EventTimers = 4,
+    /// The timers of keys on processing time.
+    ProcessingTimers = 5,
+    /// Accumulators of windows that all keys share.
+    Accumulators = 6,
+    /// Rows of windows that all keys share.
+    Contents = 7,
+    /// Accumulators of sessions.
+    SessionAccumulators = 8,
+    /// Rows of sessions.
+    SessionContents = 9,
+    /// Items of a subtask that are dealt out anew at another parallelism.
+    Items = 16,
+    /// Items of a subtask of which every subtask gets all at another parallelism.
+    UnionItems = 17,
+    /// What an operator keeps for itself in a subtask; treated as [`StateForm::UnionItems`].
+    Subtask = 18,
+    /// Splits that a source subtask is reading; treated as [`StateForm::Items`].
+    Splits = 32,
+    /// What the enumerator of a source knows. One a source, whatever its parallelism.
+    Enumerator = 33,
+}
+
+/// To whom the chunks of a part go at another parallelism.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dealing {
+    /// To the subtask that owns the chunk's key group.
+    ByKeyGroup,
+    /// To one subtask each, in turn.
+    InTurn,
+    /// To every subtask.
+    ToAll,
+}
+
+impl StateForm {
+    /// Every form.
+    pub const ALL: [StateForm; 14] = [
+        StateForm::Value,
+        StateForm::List,
+        StateForm::Map,
+        StateForm::EventTimers,
+        StateForm::ProcessingTimers,
+        StateForm::Accumulators,
+        StateForm::Contents,
+        StateForm::SessionAccumulators,
+        StateForm::SessionContents,
+        StateForm::Items,
+        StateForm::UnionItems,
+        StateForm::Subtask,
+        StateForm::Splits,
+        StateForm::Enumerator,
+    ];
+
+    /// Its number on disk.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The form with a number, if this version knows it.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|form| form.number() == number)
+    }
+
+    /// To whom its chunks go at another parallelism.
+    pub fn dealing(self) -> Dealing {
+        match self {
+            StateForm::Items | StateForm::Splits => Dealing::InTurn,
+            StateForm::UnionItems | StateForm::Subtask | StateForm::Enumerator => Dealing::ToAll,
+            _ => Dealing::ByKeyGroup,
+        }
+    }
+}
+
+/// One state of one operator subtask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatePart {
+    /// The state's name, unique in its operator together with the form.
+    pub name: String,
+    /// What it is.
+    pub form: StateForm,
+    /// Version of its columns, which a migration is asked with.
+    pub version: u32,
+    /// The columns of its rows; none where it has no rows.
+    pub columns: Vec<Column>,
+    /// Its content; keyed state by key group, ascending.
+    pub chunks: Vec<StateChunk>,
+}
+
+impl StatePart {
+    /// A part without columns.
+    pub fn plain(name: &str, form: StateForm, chunks: Vec<StateChunk>) -> Self {
+        Self { name: name.to_owned(), form, version: 1, columns: Vec::new(), chunks }
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.chunks.iter().map(|c| c.bytes.len()).sum()
+    }
+
+    /// Whether it has nothing.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+}
+
+/// A piece of a part that is dealt out as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateChunk {
+    /// The key group that it belongs to; none where the part is not keyed.
+    pub key_group: Option<KeyGroup>,
+    /// What it has.
+    pub bytes: Vec<u8>,
+}
+
+impl StateChunk {
+    /// A chunk of state that is not keyed.
+    pub fn item(bytes: Vec<u8>) -> Self {
+        Self { key_group: None, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::StateForm;
+
+    #[test]
+    fn every_form_has_a_number_of_its_own() {
+        let numbers: BTreeSet<u8> = StateForm::ALL.iter().map(|form| form.number()).collect();
+        assert_eq!(numbers.len(), StateForm::ALL.len());
+        assert!(StateForm::ALL.iter().all(|&form| StateForm::of_number(form.number()) == Some(form)));
+        assert_eq!(StateForm::of_number(0), None);
+    }
+}
