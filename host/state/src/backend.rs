@@ -1,6 +1,6 @@
 //! What keeps keyed state: the seam between [`crate::KeyedContext`] and a store in memory or on disk.
 
-use millstream_types::{Cells, Clock, EncodedKeys, Entries, Runs};
+use millstream_types::{Cells, Clock, EncodedKeys, Entries, MaxParallelism, Runs, State, StatePart};
 
 use crate::{Grouping, StateError};
 
@@ -109,4 +109,12 @@ pub trait KeyedBackend: Send {
 
     /// How many keys have a state or a timer.
     fn key_count(&self) -> usize;
+
+    /// All states and timers as parts of a snapshot, keys by their group of `max`. `states` are those that it was made
+    /// for. Not during a call.
+    fn snapshot(&mut self, states: &[State], max: MaxParallelism) -> Result<Vec<StatePart>, StateError>;
+
+    /// Adds what a part of a snapshot has. The keys in it are new, or were in parts of other states of the same
+    /// snapshot. Not during a call.
+    fn restore(&mut self, states: &[State], part: &StatePart) -> Result<(), StateError>;
 }

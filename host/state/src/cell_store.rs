@@ -32,6 +32,11 @@ impl CellStore {
         self.present.get(slot)
     }
 
+    /// What lies at each slot, be there a value or not.
+    pub(crate) fn rows(&self) -> &RowStore {
+        &self.rows
+    }
+
     /// The values of some slots.
     pub(crate) fn read(&self, slots: &[u32]) -> Cells {
         Cells { present: self.present.gather(slots), values: self.read_values(slots) }

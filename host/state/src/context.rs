@@ -4,7 +4,9 @@
 //! reaches the backend.
 
 use arrow_buffer::BooleanBuffer;
-use millstream_types::{Cells, Clock, Columns, EncodedKeys, Entries, Runs, State, StateKind};
+use millstream_types::{
+    Cells, Clock, Columns, EncodedKeys, Entries, MaxParallelism, Runs, State, StateKind, StatePart,
+};
 
 use crate::{Grouping, KeyedBackend, MapKeys, MemoryBackend, StateError, shape};
 
@@ -66,6 +68,16 @@ impl KeyedContext {
     /// Discards all that the call has written and ends it; the timers that it was about are due again.
     pub fn rollback(&mut self) {
         self.backend.rollback();
+    }
+
+    /// All keyed states and timers as parts of a snapshot. Not during a call.
+    pub fn snapshot(&mut self, max: MaxParallelism) -> Result<Vec<StatePart>, StateError> {
+        self.backend.snapshot(&self.states, max)
+    }
+
+    /// Adds what a part of a snapshot has.
+    pub fn restore(&mut self, part: &StatePart) -> Result<(), StateError> {
+        self.backend.restore(&self.states, part)
     }
 
     /// A time before which no timer of this clock is due, if any is set.

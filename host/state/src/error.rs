@@ -32,4 +32,23 @@ pub enum StateError {
     /// Stored bytes that are no row of the state's columns.
     #[error("a stored row is damaged: its bytes are not one of the state's columns")]
     DamagedRow,
+    /// Stored bytes that are no entries of a snapshot.
+    #[error("a chunk of a snapshot is damaged: it ends in the middle of an entry")]
+    DamagedChunk,
+    /// A snapshot has a state that the function does not declare.
+    #[error("the snapshot has state `{name}`, which the function does not declare")]
+    NotDeclared {
+        /// The state.
+        name: String,
+    },
+    /// A snapshot has a state with other columns.
+    #[error("state `{name}` has the columns ({found}) in the snapshot, ({wanted}) are declared")]
+    OtherColumns {
+        /// The state.
+        name: String,
+        /// In the snapshot.
+        found: String,
+        /// In the manifest.
+        wanted: String,
+    },
 }

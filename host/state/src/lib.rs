@@ -30,6 +30,7 @@ mod session_state;
 mod sessions;
 mod shape;
 mod slot_store;
+mod snapshot;
 mod timer_wheel;
 mod timers;
 mod value_state;
@@ -49,6 +50,7 @@ pub use memory_sessions::{MemorySessionAccumulators, MemorySessionContents};
 pub use operator_state::OperatorState;
 pub use row_codec::ROW_FORMAT;
 pub use session_state::{SessionAccumulators, SessionContents, SessionSlice, SessionState};
+pub use snapshot::{item_chunks, items_of};
 pub use window_state::{
     AccumulatorSlice, CallWindow, ContentSlice, Cursor, MergeStep, WindowAccumulators, WindowContents,
     WindowState,

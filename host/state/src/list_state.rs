@@ -32,6 +32,14 @@ impl ListState {
         self.store.grow(slots);
     }
 
+    pub(crate) fn store(&self) -> &ListStore {
+        &self.store
+    }
+
+    pub(crate) fn store_mut(&mut self) -> &mut ListStore {
+        &mut self.store
+    }
+
     pub(crate) fn is_present(&self, slot: u32) -> bool {
         self.store.rows(slot) > 0
     }

@@ -28,6 +28,16 @@ impl ListStore {
         self.lists[slot as usize].rows as usize
     }
 
+    /// The encoded rows of a slot, one behind the other.
+    pub(crate) fn encoded(&self, slot: u32) -> &[u8] {
+        &self.lists[slot as usize].bytes
+    }
+
+    /// Gives a slot encoded rows in the place of those that it has.
+    pub(crate) fn put_encoded(&mut self, slot: u32, rows: u32, bytes: Vec<u8>) {
+        self.lists[slot as usize] = List { rows, bytes };
+    }
+
     /// Appends row `rows[i]` to the list of slot `slots[i]`, in order.
     pub(crate) fn append(&mut self, slots: impl Iterator<Item = (u32, usize)>, columns: &Columns) {
         let writer = self.codec.writer(columns);

@@ -46,6 +46,16 @@ impl MapState {
         self.maps[slot as usize].is_some()
     }
 
+    /// The stored entries of a slot in map-key order: map key and encoded row.
+    pub(crate) fn stored(&self, slot: u32) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.maps[slot as usize].iter().flat_map(|map| map.iter().map(|(key, row)| (&**key, &**row)))
+    }
+
+    /// Stores an entry.
+    pub(crate) fn put(&mut self, slot: u32, map_key: &[u8], row: &[u8]) {
+        self.maps[slot as usize].get_or_insert_default().insert(map_key.into(), row.into());
+    }
+
     /// The values of pairs (group, map key), as the call sees them.
     pub(crate) fn read(
         &self,

@@ -1,11 +1,11 @@
 //! Accumulators of windows in memory.
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
-use millstream_types::{Cells, Column, Columns, EncodedKeys, Window};
+use millstream_types::{Cells, Column, Columns, EncodedKeys, MaxParallelism, StateForm, StatePart, Window};
 
 use crate::{
     AccumulatorSlice, CallWindow, Cursor, Grouping, MergeStep, StateError, WindowAccumulators, WindowState,
-    join, namespaces::Namespaces, row_store::RowStore, shape,
+    join, namespaces::Namespaces, row_store::RowStore, shape, snapshot,
 };
 
 /// Accumulators of windows in memory: rows by slot, gathered and scattered.
@@ -90,6 +90,15 @@ impl WindowState for MemoryAccumulators {
     fn remove_groups(&mut self, groups: &[u32]) -> Result<(), StateError> {
         self.windows.remove_groups(groups);
         Ok(())
+    }
+
+    fn snapshot(&mut self, name: &str, max: MaxParallelism) -> Result<StatePart, StateError> {
+        Ok(snapshot::part(name, StateForm::Accumulators, &self.columns, self.windows.chunks(max)))
+    }
+
+    fn restore(&mut self, part: &StatePart) -> Result<(), StateError> {
+        snapshot::check(part, &self.columns)?;
+        part.chunks.iter().try_for_each(|chunk| self.windows.restore(&chunk.bytes))
     }
 }
 

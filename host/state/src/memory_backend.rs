@@ -3,7 +3,11 @@
 //! One key table gives each key a slot; every state is an array, or some, by slot, and so are the timers. A slot is
 //! given up at the end of a call in which its key was new or lost something, if nothing is left there.
 
-use millstream_types::{Cells, Clock, EncodedKeys, Entries, Runs, State, StateKind};
+mod snapshot;
+
+use millstream_types::{
+    Cells, Clock, EncodedKeys, Entries, MaxParallelism, Runs, State, StateKind, StatePart,
+};
 
 use crate::{
     Grouping, KeyTable, KeyedBackend, MapKeys, StateError, list_state::ListState, map_state::MapState,
@@ -269,6 +273,16 @@ impl KeyedBackend for MemoryBackend {
 
     fn key_count(&self) -> usize {
         self.keys.len()
+    }
+
+    fn snapshot(&mut self, states: &[State], max: MaxParallelism) -> Result<Vec<StatePart>, StateError> {
+        self.drop_open_call();
+        Ok(self.parts(states, max))
+    }
+
+    fn restore(&mut self, states: &[State], part: &StatePart) -> Result<(), StateError> {
+        self.drop_open_call();
+        self.restore_part(states, part)
     }
 }
 

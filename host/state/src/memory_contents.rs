@@ -1,10 +1,10 @@
 //! Contents of windows in memory.
 
-use millstream_types::{Column, Columns, EncodedKeys, Window};
+use millstream_types::{Column, Columns, EncodedKeys, MaxParallelism, StateForm, StatePart, Window};
 
 use crate::{
     CallWindow, ContentSlice, Cursor, Grouping, StateError, WindowContents, WindowState,
-    list_store::ListStore, namespaces::Namespaces, shape,
+    list_store::ListStore, namespaces::Namespaces, shape, snapshot,
 };
 
 /// Contents of windows in memory: a list of rows for each key of each window.
@@ -63,6 +63,15 @@ impl WindowState for MemoryContents {
     fn remove_groups(&mut self, groups: &[u32]) -> Result<(), StateError> {
         self.windows.remove_groups(groups);
         Ok(())
+    }
+
+    fn snapshot(&mut self, name: &str, max: MaxParallelism) -> Result<StatePart, StateError> {
+        Ok(snapshot::part(name, StateForm::Contents, &self.columns, self.windows.chunks(max)))
+    }
+
+    fn restore(&mut self, part: &StatePart) -> Result<(), StateError> {
+        snapshot::check(part, &self.columns)?;
+        part.chunks.iter().try_for_each(|chunk| self.windows.restore(&chunk.bytes))
     }
 }
 

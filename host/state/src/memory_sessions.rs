@@ -1,11 +1,13 @@
 //! Accumulators and contents of sessions in memory.
 
-use millstream_types::{Cells, Column, Columns, EncodedKeys, Runs, Window};
+use millstream_types::{
+    Cells, Column, Columns, EncodedKeys, MaxParallelism, Runs, StateForm, StatePart, Window,
+};
 
 use crate::{
     Cursor, Grouping, MergeStep, SessionAccumulators, SessionContents, SessionSlice, SessionState,
-    StateError, cell_store::CellStore, list_store::ListStore, sessions::Sessions, shape,
-    slot_store::SlotStore, value_state::interleave_columns,
+    StateError, cell_store::CellStore, list_store::ListStore, row_codec::RowCodec, sessions::Sessions, shape,
+    slot_store::SlotStore, snapshot, value_state::interleave_columns,
 };
 
 /// Accumulators of sessions in memory.
@@ -92,6 +94,17 @@ impl SessionState for MemorySessionAccumulators {
         groups
             .iter()
             .for_each(|&g| self.sessions.store.remove(self.sessions.grouping.slot_of_group[g as usize]));
+    }
+
+    fn snapshot(&mut self, name: &str, max: MaxParallelism) -> Result<StatePart, StateError> {
+        let chunks = self.sessions.chunks(&RowCodec::new(&self.columns), max);
+        Ok(snapshot::part(name, StateForm::SessionAccumulators, &self.columns, chunks))
+    }
+
+    fn restore(&mut self, part: &StatePart) -> Result<(), StateError> {
+        snapshot::check(part, &self.columns)?;
+        let codec = RowCodec::new(&self.columns);
+        part.chunks.iter().try_for_each(|chunk| self.sessions.restore(&codec, &chunk.bytes))
     }
 }
 
@@ -207,6 +220,17 @@ impl SessionState for MemorySessionContents {
         groups
             .iter()
             .for_each(|&g| self.sessions.store.remove(self.sessions.grouping.slot_of_group[g as usize]));
+    }
+
+    fn snapshot(&mut self, name: &str, max: MaxParallelism) -> Result<StatePart, StateError> {
+        let chunks = self.sessions.chunks(&RowCodec::new(&self.columns), max);
+        Ok(snapshot::part(name, StateForm::SessionContents, &self.columns, chunks))
+    }
+
+    fn restore(&mut self, part: &StatePart) -> Result<(), StateError> {
+        snapshot::check(part, &self.columns)?;
+        let codec = RowCodec::new(&self.columns);
+        part.chunks.iter().try_for_each(|chunk| self.sessions.restore(&codec, &chunk.bytes))
     }
 }
 
@@ -410,6 +434,25 @@ mod tests {
         let mut state = MemorySessionAccumulators::new(&columns(), 0);
         (0..10_000).for_each(|time| _ = add(&mut state, &[("a", time, 1)], MIN_WATERMARK));
         assert_eq!(due(&mut state, MAX_WATERMARK), ["a 0..10009 10000"]);
+    }
+
+    #[test]
+    fn sessions_are_there_again_after_a_restore() {
+        let max = MaxParallelism::new(4).expect("in range");
+        let mut state = MemorySessionAccumulators::new(&columns(), 5);
+        add(&mut state, &[("a", 0, 1), ("b", 3, 2), ("a", 40, 4), ("c", 20, 8)], MIN_WATERMARK);
+        assert_eq!(due(&mut state, 9), ["a 0..10 1"]);
+        let part = state.snapshot("session", max).expect("between calls");
+        let mut restored = MemorySessionAccumulators::new(&columns(), 5);
+        restored.restore(&part).expect("its own state");
+        assert_eq!(restored.snapshot("session", max).expect("between calls"), part, "the same bytes");
+        for state in [&mut state, &mut restored] {
+            assert_eq!(due(state, 12), ["b 3..13 2"], "the first session of a has been handed out before");
+            assert_eq!(state.session_count(), 4);
+            add(state, &[("c", 28, 16)], 12);
+            assert_eq!(due(state, 37), ["c 20..38 24"]);
+            assert_eq!(due(state, MAX_WATERMARK), ["a 40..50 4"]);
+        }
     }
 
     /// Sessions of a model: per key, window by start with its sum.

@@ -4,6 +4,8 @@
 //! as it is not large, and was not much larger than what was in it: so windows do not grow from nothing again and again,
 //! and what is kept for later is bounded.
 
+mod snapshot;
+
 use std::collections::BTreeMap;
 
 use millstream_types::{Column, EncodedKeys, Window};

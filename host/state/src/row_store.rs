@@ -299,6 +299,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::row_codec::RowCodec;
 
     fn all_types() -> Vec<Column> {
         use DataType::*;
@@ -349,5 +350,26 @@ mod tests {
         store.clear();
         store.grow(3);
         assert_eq!(store.read(&[0, 1, 2]).arrays, empty);
+    }
+
+    #[test]
+    fn rows_go_through_a_snapshot() {
+        use crate::snapshot::Stored;
+
+        let (columns, mut bytes, mut slots) = (all_types(), Vec::new(), Vec::new());
+        let codec = RowCodec::new(&columns);
+        let [mut store, mut restored] = [RowStore::new(&columns), RowStore::new(&columns)];
+        store.grow(10);
+        RowStore::write(&mut store, &[7, 2, 4], &rows());
+        Stored::write(&store, &[2, 4, 7], &codec, &mut bytes, |slot, out| out.push(slot as u8));
+        let (mut entries, mut left) = (RowStore::entries(&codec), &bytes[..]);
+        while let Some((&slot, row)) = left.split_first() {
+            left = row;
+            <RowStore as Stored>::read(&mut entries, &mut left).expect("just written");
+            slots.push(u32::from(slot));
+        }
+        restored.grow(10);
+        restored.put(&slots, entries);
+        assert_eq!((slots, restored.read(&[7, 2, 4]).arrays), (vec![2, 4, 7], rows().arrays));
     }
 }

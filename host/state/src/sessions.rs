@@ -4,6 +4,8 @@
 //! its accumulator or rows are kept. A call changes the order and the windows at once and notes what was there before;
 //! what is stored changes only when the call ends well.
 
+mod snapshot;
+
 use millstream_types::{Column, EncodedKeys, MIN_WATERMARK, Window};
 use smallvec::SmallVec;
 

@@ -82,6 +82,13 @@ impl Timers {
         self.sets.get(slot as usize).is_some_and(|s| s.rest != Rest::EMPTY)
     }
 
+    /// The times of a slot, in order.
+    pub(crate) fn times(&self, slot: u32) -> impl Iterator<Item = i64> {
+        let set = self.sets.get(slot as usize).filter(|set| set.rest != Rest::EMPTY);
+        let later = set.and_then(|set| set.rest.place()).map(|place| &self.more[place as usize]);
+        set.map(|set| set.earliest).into_iter().chain(later.into_iter().flatten().copied())
+    }
+
     /// A time at or before which nothing is due. Usually the earliest timer; earlier if that was cleared.
     pub(crate) fn next_time(&self) -> Option<i64> {
         if self.pending == 0 { None } else { self.wheel.next_time() }

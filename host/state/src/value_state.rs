@@ -30,6 +30,14 @@ impl ValueState {
         self.store.grow(slots);
     }
 
+    pub(crate) fn store(&self) -> &CellStore {
+        &self.store
+    }
+
+    pub(crate) fn store_mut(&mut self) -> &mut CellStore {
+        &mut self.store
+    }
+
     pub(crate) fn is_present(&self, slot: u32) -> bool {
         self.store.is_present(slot)
     }

@@ -5,6 +5,7 @@
 mod keys;
 mod lists;
 mod maps;
+mod snapshots;
 mod timers;
 mod values;
 
@@ -27,6 +28,7 @@ pub fn run(make: impl Fn(&[State]) -> Box<dyn KeyedBackend>) {
     maps::run(fresh);
     timers::run(fresh);
     keys::run(fresh);
+    snapshots::run(fresh);
 }
 
 /// The states that the checks use: one of each kind with a column that is not null and one that may be, and a value of

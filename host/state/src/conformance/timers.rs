@@ -31,7 +31,7 @@ impl Subject {
         keys.zip(self.keyed.fired_times()).map(|(key, time)| format!("{key} {time}")).collect()
     }
 
-    fn round(&mut self, now: i64) -> Vec<String> {
+    pub(super) fn round(&mut self, now: i64) -> Vec<String> {
         let fired = self.begin_round(Clock::Event, now, 100);
         if !fired.is_empty() {
             self.commit();
