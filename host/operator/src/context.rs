@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use millstream_types::{Attempt, JobName, MaxParallelism, OperatorId, SubtaskIndex};
+use millstream_types::{Attempt, JobName, MaxParallelism, OperatorId, State, SubtaskIndex};
 
 use crate::{Clock, OperatorMetrics};
 
@@ -23,6 +23,12 @@ pub struct OperatorContext {
     pub attempt: Attempt,
     /// The function's parameters from the job file, defaults filled in.
     pub parameters: Arc<BTreeMap<String, String>>,
+    /// The states that its function declares.
+    pub states: Arc<[State]>,
+    /// Whether the job takes checkpoints: what a sink writes then becomes visible by them.
+    pub checkpoints: bool,
+    /// Whether the job goes on from a snapshot.
+    pub restored: bool,
     /// Its figures.
     pub metrics: Arc<OperatorMetrics>,
     /// Processing time.

@@ -1,7 +1,8 @@
 //! An operator: what a chain drives.
 
 use async_trait::async_trait;
-use millstream_types::{Barrier, Batch};
+use millstream_state::StateError;
+use millstream_types::{Barrier, Batch, StatePart};
 
 use crate::{Collector, OperatorError};
 
@@ -62,6 +63,26 @@ pub trait Operator {
         _barrier: &Barrier,
         _out: &mut Collector,
     ) -> Result<(), OperatorError> {
+        Ok(())
+    }
+
+    /// What it keeps, as parts of a snapshot. The barrier has been passed on, and nothing of what follows it has been
+    /// processed. After the end of input it is asked as well.
+    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+        Ok(Vec::new())
+    }
+
+    /// Takes up what a snapshot has of it. Called once, before [`Operator::open`]. There may be several parts of a name
+    /// and form, from as many subtasks. What it does not know is an error.
+    async fn restore(&mut self, parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        match parts.into_iter().next() {
+            None => Ok(()),
+            Some(part) => Err(StateError::NotDeclared { name: part.name }.into()),
+        }
+    }
+
+    /// A checkpoint is complete: what was prepared for it, or for one before it, takes effect.
+    async fn checkpoint_complete(&mut self, _checkpoint: u64) -> Result<(), OperatorError> {
         Ok(())
     }
 

@@ -33,6 +33,24 @@ pub trait SinkWriter {
         Ok(())
     }
 
-    /// The end of input: makes everything written final and visible.
+    /// A barrier: closes what has been written, so that it survives whatever comes, and describes it together with all
+    /// that was closed before and is not visible yet. It becomes visible with [`SinkWriter::commit`].
+    async fn prepare(&mut self, _checkpoint: u64) -> Result<Vec<Vec<u8>>, ConnectorError> {
+        Ok(Vec::new())
+    }
+
+    /// Makes visible what was closed for this checkpoint and those before it. What is visible already is no error.
+    async fn commit(&mut self, _checkpoint: u64) -> Result<(), ConnectorError> {
+        Ok(())
+    }
+
+    /// Goes on from a snapshot: what is described in it becomes visible, as its checkpoint is complete, and what has been
+    /// written since is taken away. Called before anything is written.
+    async fn restore(&mut self, _prepared: Vec<Vec<u8>>) -> Result<(), ConnectorError> {
+        Ok(())
+    }
+
+    /// The end: makes everything written final and visible. Where a job takes checkpoints, the last one has been
+    /// committed by then.
     async fn finish(&mut self) -> Result<(), ConnectorError>;
 }

@@ -125,6 +125,9 @@ fn operator(assigner: WindowAssigner) -> Box<dyn Operator> {
         max_parallelism: MaxParallelism::DEFAULT,
         attempt: Attempt(0),
         parameters: Arc::default(),
+        states: Arc::new([]),
+        checkpoints: false,
+        restored: false,
         metrics: Arc::default(),
         clock: Arc::new(SystemClock),
     };

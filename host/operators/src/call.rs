@@ -4,8 +4,10 @@
 use std::sync::atomic::AtomicU64;
 
 use millstream_operator::{CallContext, FunctionError, OperatorContext, OperatorMetrics};
-use millstream_state::OperatorState;
-use millstream_types::hash_key;
+use millstream_state::{OperatorState, StateError, item_chunks, items_of};
+use millstream_types::{Redistribution, State, StateForm, StateKind, StatePart, hash_key};
+
+use crate::subtask_state::{number, take_numbers, take_parts};
 
 /// The calls of one operator subtask, in order.
 pub struct Calls {
@@ -52,6 +54,31 @@ impl Calls {
         Ok(made)
     }
 
+    /// The state of the subtask, as parts of a snapshot.
+    pub(crate) fn snapshot(&self) -> Vec<StatePart> {
+        let part = |state: &State| {
+            let items = self.operator_state.read(&state.name)?;
+            let (name, columns) = (state.name.clone(), state.columns.clone());
+            let chunks = item_chunks(&columns, items);
+            Some(StatePart { name, form: form_of(state), version: state.version, columns, chunks })
+        };
+        let declared = self.ctx.states.iter().filter(|s| s.kind == StateKind::Operator);
+        declared.filter_map(part).chain([number(CALLS, self.made as i64)]).collect()
+    }
+
+    /// Takes those parts that are its own out of a snapshot.
+    pub(crate) fn restore(&mut self, parts: &mut Vec<StatePart>) -> Result<(), StateError> {
+        self.made = take_numbers(CALLS, parts)?.into_iter().max().unwrap_or(0) as u64;
+        for state in self.ctx.states.clone().iter().filter(|s| s.kind == StateKind::Operator) {
+            let found = take_parts(&state.name, form_of(state), parts);
+            let chunks: Vec<_> = found.into_iter().flat_map(|part| part.chunks).collect();
+            if !chunks.is_empty() {
+                self.operator_state.replace(&state.name, items_of(&state.columns, &chunks)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Adds to one of the operator's figures.
     pub(crate) fn add(&self, figure: impl Fn(&OperatorMetrics) -> &AtomicU64, by: usize) {
         if by > 0 {
@@ -59,6 +86,16 @@ impl Calls {
         }
     }
 }
+
+fn form_of(state: &State) -> StateForm {
+    match state.redistribution {
+        Redistribution::Split => StateForm::Items,
+        Redistribution::Union => StateForm::UnionItems,
+    }
+}
+
+/// The name under which the number of calls is kept.
+const CALLS: &str = "calls";
 
 #[cfg(test)]
 mod tests {

@@ -15,6 +15,7 @@ mod project;
 mod row_errors;
 mod sink;
 mod source;
+mod subtask_state;
 #[cfg(test)]
 mod test_support;
 mod time_range;

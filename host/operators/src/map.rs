@@ -9,9 +9,9 @@ use millstream_operator::{
     Collector, FunctionError, Operator, OperatorContext, OperatorError, Outcome, Progress, Rejected,
     UserFunction,
 };
-use millstream_types::{Barrier, Batch, Lifecycle};
+use millstream_types::{Barrier, Batch, Lifecycle, StatePart};
 
-use crate::{Calls, OutputSpec, ProjectionSpec, RowErrorSpec, RowErrors};
+use crate::{Calls, OutputSpec, ProjectionSpec, RowErrorSpec, RowErrors, subtask_state::nothing_left};
 
 /// What becomes of a call that trapped, went over a budget or returned what cannot be taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,6 +172,15 @@ impl Operator for MapOperator {
         let result = self.function.before_barrier(&mut call).await;
         let outcome = self.calls.end(call, result)?;
         self.settle_lifecycle("lifecycle.before-barrier", outcome, out)
+    }
+
+    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+        Ok(self.calls.snapshot())
+    }
+
+    async fn restore(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        self.calls.restore(&mut parts)?;
+        Ok(nothing_left(parts)?)
     }
 
     async fn end_of_input(&mut self, out: &mut Collector) -> Result<Progress, OperatorError> {

@@ -13,13 +13,14 @@ use millstream_operator::{
 };
 use millstream_state::KeyedContext;
 use millstream_types::{
-    Barrier, Batch, Clock, EncodedKeys, Field, Lifecycle, Limits, MIN_WATERMARK, Schema, State,
+    Barrier, Batch, Clock, EncodedKeys, Field, Lifecycle, Limits, MIN_WATERMARK, Schema, State, StatePart,
 };
 
 use crate::{
     Calls, KeySpec, OutputSpec, ProjectionSpec, RowErrorSpec, RowErrors,
     keyed::{encode_batch, keys_of_rows, refused_keys},
     project::without,
+    subtask_state::{number, take_clock},
 };
 
 /// A keyed process operator with everything resolved.
@@ -294,6 +295,22 @@ impl Operator for ProcessOperator {
         self.settle_lifecycle("lifecycle.before-barrier", call, result, out)
     }
 
+    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+        let max = self.calls.ctx().max_parallelism;
+        let keyed = self.keyed.as_mut().ok_or_else(|| lost(&self.spec.timers.output.function))?;
+        let mut parts = keyed.snapshot(max)?;
+        parts.push(number(WATERMARK, self.watermark));
+        parts.extend(self.calls.snapshot());
+        Ok(parts)
+    }
+
+    async fn restore(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        self.watermark = take_clock(WATERMARK, &mut parts)?;
+        self.calls.restore(&mut parts)?;
+        let keyed = self.keyed.as_mut().ok_or_else(|| lost(&self.spec.timers.output.function))?;
+        Ok(parts.iter().try_for_each(|part| keyed.restore(part))?)
+    }
+
     async fn end_of_input(&mut self, out: &mut Collector) -> Result<Progress, OperatorError> {
         if self.wants(Lifecycle::EndOfInput) {
             let mut call = self.begin_lifecycle();
@@ -312,6 +329,9 @@ impl Operator for ProcessOperator {
 
 /// The call for timers, as messages name it.
 const ON_TIMER: &str = "process-function.on-timer";
+
+/// The name under which the watermark is kept.
+const WATERMARK: &str = "watermark";
 
 /// A function has kept the state that was lent to it.
 fn lost(function: &str) -> OperatorError {

@@ -1,8 +1,14 @@
 //! The sink operator: hands rows to a connector's writer.
+//!
+//! Where a job takes checkpoints, what is written becomes visible by them: at a barrier the writer closes what it has,
+//! and commits that once the checkpoint is complete. What comes before the end of input is committed by the last
+//! checkpoint. Without checkpoints the end of input makes it visible.
 
 use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, SinkWriter};
-use millstream_types::{Barrier, Batch};
+use millstream_types::{Barrier, Batch, StateChunk, StateForm, StatePart};
+
+use crate::subtask_state::{nothing_left, take_parts};
 
 /// A sink operator with everything resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +75,40 @@ impl Operator for SinkOperator {
 
     async fn end_of_input(&mut self, _out: &mut Collector) -> Result<Progress, OperatorError> {
         self.flush_at = None;
-        self.writer.finish().await?;
+        if !self.ctx.checkpoints {
+            self.writer.finish().await?;
+        }
         Ok(Progress::Done)
     }
+
+    async fn snapshot(&mut self, checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+        let prepared = self.writer.prepare(checkpoint).await?;
+        let chunks: Vec<_> = prepared.into_iter().map(StateChunk::item).collect();
+        let part = StatePart::plain(PREPARED, StateForm::Items, chunks);
+        Ok(if part.is_empty() { Vec::new() } else { vec![part] })
+    }
+
+    async fn restore(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        let prepared = take_parts(PREPARED, StateForm::Items, &mut parts);
+        let chunks = prepared.into_iter().flat_map(|part| part.chunks);
+        self.writer.restore(chunks.map(|chunk| chunk.bytes).collect()).await?;
+        Ok(nothing_left(parts)?)
+    }
+
+    async fn checkpoint_complete(&mut self, checkpoint: u64) -> Result<(), OperatorError> {
+        Ok(self.writer.commit(checkpoint).await?)
+    }
+
+    async fn close(&mut self) -> Result<(), OperatorError> {
+        if self.ctx.checkpoints {
+            self.writer.finish().await?;
+        }
+        Ok(())
+    }
 }
+
+/// The name under which a snapshot has what a writer has closed.
+const PREPARED: &str = "prepared";
 
 #[cfg(test)]
 mod tests {

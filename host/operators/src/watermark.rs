@@ -9,11 +9,12 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType as ArrowType;
 use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, Rejected};
-use millstream_types::{Batch, MAX_WATERMARK, MIN_WATERMARK, NO_TIME};
+use millstream_types::{Batch, MAX_WATERMARK, MIN_WATERMARK, NO_TIME, StatePart};
 
 use crate::{
     RowErrorSpec, RowErrors,
     project::without,
+    subtask_state::{nothing_left, number, take_clock},
     time_range::{bounds, refused_times},
 };
 
@@ -204,10 +205,23 @@ impl Operator for WatermarkOperator {
         self.idle_at
     }
 
+    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+        Ok(vec![number(WATERMARK, self.watermarks.watermark())])
+    }
+
+    async fn restore(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        let reached = take_clock(WATERMARK, &mut parts)?;
+        self.watermarks = BoundedOutOfOrderness::reached(self.spec.out_of_orderness, reached);
+        Ok(nothing_left(parts)?)
+    }
+
     fn status(&mut self, idle: bool, out: &mut Collector) {
         self.update_status(out, |s| s.input_idle = idle);
     }
 }
+
+/// The name under which the watermark is kept.
+const WATERMARK: &str = "watermark";
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use millstream_operator::{
     Collector, Operator, OperatorContext, OperatorError, OperatorMetrics, Progress, SourceOperator,
     SourceProgress,
 };
-use millstream_types::{Barrier, Batch, StreamElement};
+use millstream_types::{Barrier, Batch, OperatorId, StatePart, StreamElement};
 
 use crate::{ResultPartition, TaskError, output::SendError};
 
@@ -77,6 +77,18 @@ impl Chain {
         &self.operators[0].ctx
     }
 
+    /// Gives the operators what a snapshot has of them, by their position.
+    pub(crate) async fn restore(&mut self, state: Vec<Vec<StatePart>>) -> Result<(), TaskError> {
+        for (index, parts) in state.into_iter().enumerate() {
+            let Some(ChainedOperator { operator: Some(operator), .. }) = self.operators.get_mut(index) else {
+                continue;
+            };
+            let restored = operator.restore(parts).await;
+            restored.map_err(|e| self.failed(index, e))?;
+        }
+        Ok(())
+    }
+
     /// Opens the operators, the last one first, so that each finds those behind it open.
     pub(crate) async fn open(&mut self) -> Result<(), TaskError> {
         for index in (0..self.operators.len()).rev() {
@@ -129,6 +141,48 @@ impl Chain {
     /// Tells the head whether rows are to be expected.
     pub(crate) async fn idle(&mut self, idle: bool) -> Result<(), TaskError> {
         self.run(Step::Call(0, Call::Idle(idle))).await
+    }
+
+    /// Has everything that lies before a barrier go out, and then the barrier.
+    pub(crate) async fn barrier(&mut self, barrier: Barrier) -> Result<(), TaskError> {
+        self.run(Step::Call(0, Call::Barrier(barrier))).await
+    }
+
+    /// What the operators keep, the head first.
+    pub(crate) async fn snapshot(
+        &mut self,
+        checkpoint: u64,
+    ) -> Result<Vec<(OperatorId, Vec<StatePart>)>, TaskError> {
+        let mut snapshot = Vec::with_capacity(self.operators.len());
+        for index in 0..self.operators.len() {
+            let ChainedOperator { operator, ctx, .. } = &mut self.operators[index];
+            let id = ctx.operator.clone();
+            let parts = match operator {
+                Some(operator) => operator.snapshot(checkpoint).await,
+                None => Ok(Vec::new()),
+            };
+            snapshot.push((id, parts.map_err(|e| self.failed(index, e))?));
+        }
+        Ok(snapshot)
+    }
+
+    /// Tells the operators that a checkpoint is complete.
+    pub(crate) async fn checkpoint_complete(&mut self, checkpoint: u64) -> Result<(), TaskError> {
+        for index in 0..self.operators.len() {
+            if let Some(operator) = &mut self.operators[index].operator {
+                let told = operator.checkpoint_complete(checkpoint).await;
+                told.map_err(|e| self.failed(index, e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells those behind the chain that nothing follows, past operators that have processed the end already.
+    pub(crate) async fn pass_end(&mut self) -> Result<(), TaskError> {
+        for edge in 0..self.partitions.len() {
+            self.send(0, edge, &StreamElement::EndOfInput).await?;
+        }
+        Ok(())
     }
 
     /// Ends the input of the head, and so of all.

@@ -36,6 +36,30 @@ pub enum TaskError {
         /// This subtask.
         subtask: String,
     },
+    /// It cannot go on from its snapshot.
+    #[error("`{subtask}` cannot be restored")]
+    Restore {
+        /// This subtask.
+        subtask: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The job could not be started again.
+    #[error("the job cannot be started again")]
+    Restart {
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// More checkpoints have failed in a row than are tolerated.
+    #[error("checkpoint {checkpoint} failed, and {tolerated} failures in a row are tolerated: {reason}")]
+    Checkpoint {
+        /// The last one that failed.
+        checkpoint: u64,
+        /// Why.
+        reason: String,
+        /// How many failures in a row are tolerated.
+        tolerated: u32,
+    },
     /// Our own code panicked.
     #[error("`{subtask}`: internal error: {message}; please report it")]
     Panicked {

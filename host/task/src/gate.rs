@@ -1,7 +1,7 @@
 //! The input gate: all channels into a subtask as one stream.
 //!
-//! Channels are asked in turn, so that none starves. Watermarks and statuses go through the valve; what comes out is
-//! what the chain has to see.
+//! Channels are asked in turn, so that none starves. Watermarks and statuses go through the valve and barriers through
+//! the aligner; what comes out is what the chain has to see.
 
 use std::{
     collections::VecDeque,
@@ -9,8 +9,8 @@ use std::{
 };
 
 use millstream_net::{ChannelReceiver, Disconnected};
-use millstream_protocol::{Valve, ValveEvents};
-use millstream_types::{Batch, StreamElement};
+use millstream_protocol::{Aligner, AlignmentEvent, Valve, ValveEvents};
+use millstream_types::{Barrier, Batch, StreamElement};
 
 /// A channel of a gate with the input port that it leads to. Several channels on a port are a union.
 pub struct GateChannel {
@@ -29,6 +29,10 @@ pub(crate) enum GateEvent {
     Watermark(i64),
     /// All inputs have become idle, or one is active again.
     Idle(bool),
+    /// All channels have passed a barrier.
+    Barrier(Barrier),
+    /// A barrier will not come through all channels any more.
+    GivenUp(u64),
     /// All channels have ended.
     End,
 }
@@ -37,6 +41,7 @@ pub(crate) enum GateEvent {
 pub struct InputGate {
     channels: Vec<Option<GateChannel>>,
     valve: Valve,
+    aligner: Aligner,
     ready: VecDeque<GateEvent>,
     next: usize,
 }
@@ -47,6 +52,7 @@ impl InputGate {
         let ready = if channels.is_empty() { VecDeque::from([GateEvent::End]) } else { VecDeque::new() };
         Self {
             valve: Valve::new(channels.len()),
+            aligner: Aligner::new(channels.len()),
             channels: channels.into_iter().map(Some).collect(),
             ready,
             next: 0,
@@ -72,6 +78,9 @@ impl InputGate {
         for offset in 0..count {
             let index = (self.next + offset) % count;
             let Some(channel) = &mut self.channels[index] else { continue };
+            if self.aligner.is_blocked(index) {
+                continue;
+            }
             if let Poll::Ready(received) = channel.receiver.poll_receive(cx) {
                 self.next = (index + 1) % count;
                 return Poll::Ready(received.map(|element| (index, element)));
@@ -93,11 +102,33 @@ impl InputGate {
             StreamElement::Active => self.valve.handle_active(index),
             StreamElement::EndOfInput => {
                 self.channels[index] = None;
+                // The barrier comes before what the end means for event time.
+                self.aligner.handle_end(index);
+                self.announce_alignment();
                 self.valve.handle_end(index)
             }
-            StreamElement::Barrier(_) | StreamElement::LatencyMarker { .. } => ValveEvents::default(),
+            StreamElement::Barrier(barrier) => {
+                self.aligner.handle_barrier(index, barrier);
+                return self.announce_alignment();
+            }
+            StreamElement::LatencyMarker { .. } => ValveEvents::default(),
         };
         self.announce(events);
+    }
+
+    /// Nobody waits for this barrier any more.
+    pub(crate) fn abort(&mut self, id: u64) {
+        self.aligner.handle_abort(id);
+        self.announce_alignment();
+    }
+
+    fn announce_alignment(&mut self) {
+        while let Some(event) = self.aligner.poll_event() {
+            self.ready.push_back(match event {
+                AlignmentEvent::Passed(barrier) => GateEvent::Barrier(barrier),
+                AlignmentEvent::GivenUp(id) => GateEvent::GivenUp(id),
+            });
+        }
     }
 
     fn announce(&mut self, events: ValveEvents) {

@@ -4,6 +4,7 @@
 //! batch boundaries. Nothing on the data path is shared between threads but the channels of `millstream_net`.
 
 mod chain;
+mod checkpoint;
 mod error;
 mod gate;
 mod mail;
@@ -16,11 +17,12 @@ mod subtask;
 mod tests;
 
 pub use chain::{Chain, ChainedOperator, Target};
+pub use checkpoint::{CheckpointLink, CheckpointReport, TaskSnapshot};
 pub use error::TaskError;
 pub use gate::{GateChannel, InputGate};
 pub use mail::{Mail, Mailbox};
 pub use output::ResultPartition;
 pub use partition::Partitioner;
 pub use slot::{Slot, SlotClosed};
-pub use source::{SourceTask, SplitRequests, SplitService};
-pub use subtask::{Input, Subtask, SubtaskEnd};
+pub use source::{SourceTask, SplitRequests, SplitService, decode_split};
+pub use subtask::{Input, Restore, Subtask, SubtaskEnd};

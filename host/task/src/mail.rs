@@ -1,12 +1,24 @@
 //! Control messages to a subtask, taken before its next element.
 
+use millstream_types::Barrier;
 use tokio::sync::mpsc;
 
 /// A control message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mail {
     /// A source reads no further: what has been read is processed to the end, as if the input had ended there.
     Stop,
+    /// A checkpoint has been triggered: sources put its barrier into their streams.
+    Checkpoint(Barrier),
+    /// A checkpoint is complete.
+    Complete {
+        /// The checkpoint.
+        checkpoint: u64,
+        /// Whether there will be no other: a subtask that has ended closes.
+        last: bool,
+    },
+    /// A checkpoint has been given up.
+    Abort(u64),
 }
 
 /// The receiving end of a subtask's control messages.

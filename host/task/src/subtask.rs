@@ -6,13 +6,15 @@
 use std::{future::poll_fn, panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::FutureExt;
-use millstream_operator::{Assignment, SourceOperator, SourceProgress};
-use millstream_types::MAX_WATERMARK;
+use millstream_operator::{Assignment, SourceOperator, SourceProgress, Split};
+use millstream_types::{MAX_WATERMARK, StatePart};
 use tokio::sync::watch;
 
 use crate::{
-    Chain, InputGate, Mail, Mailbox, SourceTask, SplitRequests, TaskError, gate::GateEvent,
-    source::NoEnumerator,
+    Chain, CheckpointLink, InputGate, Mail, Mailbox, SourceTask, SplitRequests, TaskError,
+    checkpoint::Checkpoints,
+    gate::GateEvent,
+    source::{NoEnumerator, splits_part},
 };
 
 /// Where a subtask's elements come from.
@@ -31,6 +33,19 @@ pub struct Subtask {
     pub chain: Chain,
     /// Its control messages.
     pub mailbox: Mailbox,
+    /// Where its snapshots go, if the job takes checkpoints.
+    pub checkpoints: Option<CheckpointLink>,
+    /// What it goes on from.
+    pub restore: Option<Restore>,
+}
+
+/// What a snapshot has of a subtask.
+#[derive(Debug, Default)]
+pub struct Restore {
+    /// Whether it has processed the end of its input: then its operators are asked for nothing but their state.
+    pub ended: bool,
+    /// The state of its operators, by their position in the chain. That of a source is its enumerator's business.
+    pub operators: Vec<Vec<StatePart>>,
 }
 
 /// How a subtask has ended.
@@ -65,79 +80,253 @@ impl Subtask {
     }
 
     async fn work(self) -> Result<(), TaskError> {
-        let Subtask { input, mut chain, mut mailbox } = self;
+        let Subtask { input, mut chain, mut mailbox, checkpoints, restore } = self;
+        let mut checkpoints = Checkpoints::new(checkpoints);
+        let Restore { ended, operators } = restore.unwrap_or_default();
+        chain.restore(operators).await?;
         chain.open().await?;
-        match input {
-            Input::Gate(gate) => read_gate(gate, &mut chain, &mut mailbox).await?,
-            Input::Source(source) => read_source(source, &mut chain, &mut mailbox).await?,
+        let source = match input {
+            Input::Gate(gate) => {
+                let reading = GateReading { gate, ended };
+                reading.run(&mut chain, &mut mailbox, &mut checkpoints).await?;
+                None
+            }
+            Input::Source(SourceTask { operator, splits }) => {
+                let mut reading = SourceReading { operator, splits, in_split: false };
+                if ended {
+                    chain.pass_end().await?;
+                } else {
+                    reading.run(&mut chain, &mut mailbox, &mut checkpoints).await?;
+                }
+                match checkpoints.enabled() {
+                    true => Some(reading.ended(&chain)?),
+                    false => None,
+                }
+            }
+        };
+        if checkpoints.enabled() {
+            take_part_to_the_end(source.as_ref(), &mut chain, &mut mailbox, &mut checkpoints).await?;
         }
-        chain.end().await?;
         chain.close().await
     }
 }
 
-async fn read_gate(mut gate: InputGate, chain: &mut Chain, mailbox: &mut Mailbox) -> Result<(), TaskError> {
+/// Goes on taking part in checkpoints after the end of input, until the last one is complete.
+async fn take_part_to_the_end(
+    source: Option<&EndedSource>,
+    chain: &mut Chain,
+    mailbox: &mut Mailbox,
+    checkpoints: &mut Checkpoints,
+) -> Result<(), TaskError> {
+    checkpoints.end(chain).await?;
     loop {
-        fire_processing_time(chain).await?;
-        let next = poll_fn(|cx| gate.poll_next(cx));
-        let event = match next.now_or_never() {
-            Some(event) => event,
-            None => {
-                chain.flush().await?;
-                let wakeup = until_wakeup(chain);
-                tokio::select! {
-                    biased;
-                    Mail::Stop = mailbox.next() => continue,
-                    event = poll_fn(|cx| gate.poll_next(cx)) => event,
-                    () = wakeup => continue,
+        match mailbox.next().await {
+            Mail::Checkpoint(barrier) => {
+                let head = source.map(|source| source.snapshot(barrier.id, chain)).unwrap_or_default();
+                checkpoints.snapshot(barrier.id, true, head, chain).await?;
+            }
+            Mail::Complete { checkpoint, last } => {
+                chain.checkpoint_complete(checkpoint).await?;
+                if last {
+                    return Ok(());
                 }
             }
-        };
-        let event = event.map_err(|source| TaskError::Disconnected { subtask: chain.name(), source })?;
-        match event {
-            GateEvent::Batch(port, batch) => {
-                chain.process(port, batch).await?;
-                tokio::task::yield_now().await;
-            }
-            GateEvent::Watermark(watermark) => chain.watermark(watermark).await?,
-            GateEvent::Idle(idle) => chain.idle(idle).await?,
-            GateEvent::End => return Ok(()),
+            Mail::Stop | Mail::Abort(_) => {}
         }
     }
 }
 
-async fn read_source(source: SourceTask, chain: &mut Chain, mailbox: &mut Mailbox) -> Result<(), TaskError> {
-    let SourceTask { mut operator, splits } = source;
-    let mut in_split = false;
-    loop {
-        if mailbox.try_next() == Some(Mail::Stop) {
-            break;
-        }
-        fire_processing_time(chain).await?;
-        if !in_split {
-            match next_split(&mut *operator, &splits, chain).await? {
-                NextSplit::Started => in_split = true,
-                NextSplit::Finished => break,
-                NextSplit::Later(time) => {
-                    chain.source_status(&mut *operator, true).await?;
-                    if wait(time, chain, mailbox).await? == Some(Mail::Stop) {
-                        break;
+/// Reads from other subtasks.
+struct GateReading {
+    gate: InputGate,
+    /// Whether the operators have processed the end of input before.
+    ended: bool,
+}
+
+impl GateReading {
+    /// Reads to the end of input and has it processed.
+    async fn run(
+        mut self,
+        chain: &mut Chain,
+        mailbox: &mut Mailbox,
+        checkpoints: &mut Checkpoints,
+    ) -> Result<(), TaskError> {
+        loop {
+            while let Some(mail) = mailbox.try_next() {
+                self.handle(mail, chain, checkpoints).await?;
+            }
+            if !self.ended {
+                fire_processing_time(chain).await?;
+            }
+            let next = poll_fn(|cx| self.gate.poll_next(cx));
+            let event = match next.now_or_never() {
+                Some(event) => event,
+                None => {
+                    chain.flush().await?;
+                    let wakeup = until_wakeup(chain);
+                    tokio::select! {
+                        biased;
+                        mail = mailbox.next() => {
+                            self.handle(mail, chain, checkpoints).await?;
+                            continue;
+                        }
+                        event = poll_fn(|cx| self.gate.poll_next(cx)) => event,
+                        () = wakeup, if !self.ended => continue,
                     }
                 }
-            }
-            continue;
-        }
-        match chain.read(&mut *operator).await? {
-            SourceProgress::Read => tokio::task::yield_now().await,
-            SourceProgress::SplitFinished => in_split = false,
-            SourceProgress::Wait(time) => {
-                if wait(time, chain, mailbox).await? == Some(Mail::Stop) {
-                    break;
+            };
+            let event = event.map_err(|source| TaskError::Disconnected { subtask: chain.name(), source })?;
+            match event {
+                // What can still come is the end.
+                GateEvent::Batch(..) | GateEvent::Watermark(_) | GateEvent::Idle(_) if self.ended => {}
+                GateEvent::Batch(port, batch) => {
+                    chain.process(port, batch).await?;
+                    tokio::task::yield_now().await;
                 }
+                GateEvent::Watermark(watermark) => chain.watermark(watermark).await?,
+                GateEvent::Idle(idle) => chain.idle(idle).await?,
+                GateEvent::Barrier(barrier) => checkpoints.take(barrier, chain).await?,
+                GateEvent::GivenUp(id) => checkpoints.decline(id),
+                GateEvent::End if self.ended => return chain.pass_end().await,
+                GateEvent::End => return chain.end().await,
             }
         }
     }
-    chain.watermark(MAX_WATERMARK).await
+
+    async fn handle(
+        &mut self,
+        mail: Mail,
+        chain: &mut Chain,
+        checkpoints: &mut Checkpoints,
+    ) -> Result<(), TaskError> {
+        match mail {
+            Mail::Stop => Ok(()),
+            Mail::Checkpoint(barrier) => {
+                checkpoints.announce(barrier);
+                Ok(())
+            }
+            Mail::Complete { checkpoint, .. } => chain.checkpoint_complete(checkpoint).await,
+            Mail::Abort(id) => {
+                checkpoints.abort(id);
+                self.gate.abort(id);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Reads from the outside.
+struct SourceReading {
+    operator: Box<dyn SourceOperator>,
+    splits: SplitRequests,
+    in_split: bool,
+}
+
+impl SourceReading {
+    /// Reads to the end of input, or until it is told to stop, and has that processed.
+    async fn run(
+        &mut self,
+        chain: &mut Chain,
+        mailbox: &mut Mailbox,
+        checkpoints: &mut Checkpoints,
+    ) -> Result<(), TaskError> {
+        loop {
+            while let Some(mail) = mailbox.try_next() {
+                if self.handle(mail, chain, checkpoints).await? {
+                    return end(chain).await;
+                }
+            }
+            fire_processing_time(chain).await?;
+            let wait = if self.in_split {
+                match chain.read(&mut *self.operator).await? {
+                    SourceProgress::Read => {
+                        tokio::task::yield_now().await;
+                        continue;
+                    }
+                    SourceProgress::SplitFinished => {
+                        self.in_split = false;
+                        continue;
+                    }
+                    SourceProgress::Wait(time) => time,
+                }
+            } else {
+                match next_split(&mut *self.operator, &self.splits, chain).await? {
+                    NextSplit::Started => {
+                        self.in_split = true;
+                        continue;
+                    }
+                    NextSplit::Finished => return end(chain).await,
+                    NextSplit::Later(time) => {
+                        chain.source_status(&mut *self.operator, true).await?;
+                        time
+                    }
+                }
+            };
+            if let Some(mail) = until_mail(wait, chain, mailbox).await?
+                && self.handle(mail, chain, checkpoints).await?
+            {
+                return end(chain).await;
+            }
+        }
+    }
+
+    /// Does what mail says; true if it is to stop.
+    async fn handle(
+        &mut self,
+        mail: Mail,
+        chain: &mut Chain,
+        checkpoints: &mut Checkpoints,
+    ) -> Result<bool, TaskError> {
+        match mail {
+            Mail::Stop => return Ok(true),
+            Mail::Checkpoint(barrier) => {
+                let id = barrier.id;
+                chain.barrier(barrier).await?;
+                let head = self.snapshot(id, chain)?;
+                checkpoints.snapshot(id, false, head, chain).await?;
+            }
+            Mail::Complete { checkpoint, .. } => chain.checkpoint_complete(checkpoint).await?,
+            Mail::Abort(_) => {}
+        }
+        Ok(false)
+    }
+
+    /// Tells the enumerator that the barrier has been passed, and says what is left to read.
+    fn snapshot(&self, checkpoint: u64, chain: &Chain) -> Result<Vec<StatePart>, TaskError> {
+        self.splits.passed(chain.head().subtask.0, checkpoint);
+        Ok(vec![splits_part(&self.left(chain)?)])
+    }
+
+    fn left(&self, chain: &Chain) -> Result<Vec<Split>, TaskError> {
+        self.operator.snapshot().map_err(|e| chain.head_failed(e))
+    }
+
+    /// Lets go of the reader: as long as it is there, others that are aligned with it may wait for it.
+    fn ended(self, chain: &Chain) -> Result<EndedSource, TaskError> {
+        let left = self.left(chain)?;
+        Ok(EndedSource { splits: self.splits, left })
+    }
+}
+
+/// What a source that reads no more takes part in checkpoints with.
+struct EndedSource {
+    splits: SplitRequests,
+    /// There may be something, if the end was not the input's.
+    left: Vec<Split>,
+}
+
+impl EndedSource {
+    /// Tells the enumerator that the barrier has been passed, and says what is left to read.
+    fn snapshot(&self, checkpoint: u64, chain: &Chain) -> Vec<StatePart> {
+        self.splits.passed(chain.head().subtask.0, checkpoint);
+        vec![splits_part(&self.left)]
+    }
+}
+
+/// The end of what a source reads.
+async fn end(chain: &mut Chain) -> Result<(), TaskError> {
+    chain.watermark(MAX_WATERMARK).await?;
+    chain.end().await
 }
 
 enum NextSplit {
@@ -167,7 +356,11 @@ async fn next_split(
 }
 
 /// Waits for `time`, or until there is mail or an operator's time has come.
-async fn wait(time: Duration, chain: &mut Chain, mailbox: &mut Mailbox) -> Result<Option<Mail>, TaskError> {
+async fn until_mail(
+    time: Duration,
+    chain: &mut Chain,
+    mailbox: &mut Mailbox,
+) -> Result<Option<Mail>, TaskError> {
     chain.flush().await?;
     let wakeup = until_wakeup(chain);
     tokio::select! {

@@ -1,5 +1,7 @@
 //! Subtasks together: real chains over real channels, in two slots of one process.
 
+mod checkpoints;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -41,15 +43,20 @@ fn context(operator: &str) -> OperatorContext {
         max_parallelism: MaxParallelism::DEFAULT,
         attempt: Attempt(0),
         parameters: Arc::new(BTreeMap::new()),
+        states: Arc::new([]),
+        checkpoints: false,
+        restored: false,
         metrics: Arc::default(),
         clock: Arc::new(SystemClock),
     }
 }
 
 /// One split, of numbers from 0 to below its length, a batch a number.
+#[derive(Default)]
 struct Numbers {
     next: i64,
     end: i64,
+    _alive: Arc<()>,
 }
 
 #[async_trait(?Send)]
@@ -164,7 +171,7 @@ fn run(
 ) -> (Vec<String>, Vec<String>) {
     let log = Log::default();
     let transport = Arc::new(LocalTransport::new());
-    let (requests, service) = SplitService::new(Box::new(OneSplit(Some(numbers))));
+    let (requests, service) = SplitService::new(Box::new(OneSplit(Some(numbers))), 1);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
     runtime.spawn(service.run());
@@ -184,9 +191,15 @@ fn run(
         let map = chained(first, &sender_log, vec![vec![Target::Partition(0)]]);
         let channels = vec![sending.sender(ID).expect("new")];
         let edge = ResultPartition::new(Partitioner::Rebalance, channels, Duration::from_millis(1), 0);
-        let source = SourceTask { operator: Box::new(Numbers { next: 0, end: 0 }), splits: requests };
+        let source = SourceTask { operator: Box::<Numbers>::default(), splits: requests };
         let chain = Chain::new(vec![head, map], vec![edge]);
-        let subtask = Subtask { input: Input::Source(source), chain, mailbox: Mailbox::new().1 };
+        let subtask = Subtask {
+            input: Input::Source(source),
+            chain,
+            mailbox: Mailbox::new().1,
+            checkpoints: None,
+            restore: None,
+        };
         report_sender.send(("sender", subtask.run(stop).await)).expect("the test waits");
     };
     let receiver_log = log.clone();
@@ -198,8 +211,13 @@ fn run(
             chained(third, &receiver_log, vec![vec![]]),
         ];
         let chain = Chain::new(operators, Vec::new());
-        let subtask =
-            Subtask { input: Input::Gate(InputGate::new(channels)), chain, mailbox: Mailbox::new().1 };
+        let subtask = Subtask {
+            input: Input::Gate(InputGate::new(channels)),
+            chain,
+            mailbox: Mailbox::new().1,
+            checkpoints: None,
+            restore: None,
+        };
         report.send(("receiver", subtask.run(cancelled).await)).expect("the test waits");
     };
     slots[0].start(send).expect("open");

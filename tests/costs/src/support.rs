@@ -40,6 +40,9 @@ pub(crate) fn place() -> OperatorContext {
         max_parallelism: MaxParallelism::DEFAULT,
         attempt: Attempt(0),
         parameters: Arc::default(),
+        states: Arc::new([]),
+        checkpoints: false,
+        restored: false,
         metrics: Arc::default(),
         clock: Arc::new(ManualClock::new(0)),
     }

@@ -36,6 +36,9 @@ pub(crate) fn context_with_clock(
         max_parallelism: MaxParallelism::DEFAULT,
         attempt: Attempt(0),
         parameters: Arc::default(),
+        states: Arc::new([]),
+        checkpoints: false,
+        restored: false,
         metrics: Arc::default(),
         clock,
     }

@@ -44,6 +44,10 @@ impl WindowCalls {
         &self.calls
     }
 
+    pub(super) fn calls_mut(&mut self) -> &mut Calls {
+        &mut self.calls
+    }
+
     pub(super) fn output(&self) -> &FiredOutput {
         &self.output
     }

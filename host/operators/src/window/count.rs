@@ -6,9 +6,12 @@
 use arrow_array::{Int64Array, cast::AsArray, types::Int64Type};
 use millstream_operator::OperatorError;
 use millstream_state::{MemoryAccumulators, WindowAccumulators};
-use millstream_types::{Column, Columns, DataType, EncodedKeys, Window};
+use millstream_types::{
+    Column, Columns, DataType, EncodedKeys, MaxParallelism, StateForm, StatePart, Window,
+};
 
 use super::assign::Part;
+use crate::subtask_state::{COUNTS, take_parts};
 
 /// Rows of each key and window since it last fired.
 pub(super) struct CountTrigger {
@@ -66,6 +69,17 @@ impl CountTrigger {
     /// Forgets a window.
     pub(super) fn clear(&mut self, window: Window) -> Result<(), OperatorError> {
         Ok(self.counts.clear(window)?)
+    }
+
+    /// The counts, as a part of a snapshot.
+    pub(super) fn snapshot(&mut self, max: MaxParallelism) -> Result<StatePart, OperatorError> {
+        Ok(self.counts.snapshot(COUNTS, max)?)
+    }
+
+    /// Takes the parts that are its own out of a snapshot.
+    pub(super) fn restore(&mut self, parts: &mut Vec<StatePart>) -> Result<(), OperatorError> {
+        let own = take_parts(COUNTS, StateForm::Accumulators, parts);
+        Ok(own.iter().try_for_each(|part| self.counts.restore(part))?)
     }
 
     fn keep(&mut self, counts: Vec<i64>) -> Result<(), OperatorError> {

@@ -9,7 +9,7 @@ use millstream_state::{
     Cursor, MemorySessionAccumulators, MemorySessionContents, SessionAccumulators, SessionContents,
     SessionState,
 };
-use millstream_types::{Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, Window};
+use millstream_types::{Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, StatePart, Window};
 
 use super::{
     Trigger, WindowFunction, WindowSpec,
@@ -21,7 +21,10 @@ use super::{
     panes::{groups_without_rows, keys_of_groups},
     session_count::SessionCount,
 };
-use crate::project::kept_rows;
+use crate::{
+    project::kept_rows,
+    subtask_state::{CLOCK, WINDOWS, number, take_clock},
+};
 
 /// Sessions of all keys.
 pub(super) struct SessionWindows {
@@ -411,6 +414,29 @@ impl Operator for SessionWindows {
         let clock = self.spec.clock == Clock::Processing;
         let end = if clock { self.state().next_time().map(|last| last.saturating_add(1)) } else { None };
         self.interval.waiting().into_iter().chain(end).min()
+    }
+
+    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+        let max = self.calls.ctx().max_parallelism;
+        let mut parts = vec![self.state_mut().snapshot(WINDOWS, max)?, number(CLOCK, self.clock)];
+        if let Some(count) = &mut self.count {
+            parts.push(count.snapshot(max)?);
+        }
+        parts.extend(self.calls.calls().snapshot());
+        Ok(parts)
+    }
+
+    async fn restore(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        self.clock = take_clock(CLOCK, &mut parts)?;
+        self.calls.calls_mut().restore(&mut parts)?;
+        if let Some(count) = &mut self.count {
+            count.restore(&mut parts)?;
+        }
+        for part in parts {
+            self.state_mut().restore(&part)?;
+        }
+        self.interval.wait(self.now(), self.state().session_count() > 0);
+        Ok(())
     }
 
     async fn before_barrier(&mut self, _barrier: &Barrier, out: &mut Collector) -> Result<(), OperatorError> {

@@ -9,7 +9,9 @@ use arrow_array::{Int64Array, cast::AsArray, types::Int64Type};
 use hashbrown::HashMap;
 use millstream_operator::OperatorError;
 use millstream_state::{MemorySessionAccumulators, SessionAccumulators, SessionState};
-use millstream_types::{Column, Columns, DataType, EncodedKeys};
+use millstream_types::{Column, Columns, DataType, EncodedKeys, MaxParallelism, StateForm, StatePart};
+
+use crate::subtask_state::{COUNTS, take_parts};
 
 /// Rows of each session since it last fired.
 pub(super) struct SessionCount {
@@ -62,6 +64,17 @@ impl SessionCount {
         firing.iter().for_each(|&group| counts[group as usize] = 0);
         self.counts.write(&column(counts), &[])?;
         Ok(firing)
+    }
+
+    /// The counts, as a part of a snapshot.
+    pub(super) fn snapshot(&mut self, max: MaxParallelism) -> Result<StatePart, OperatorError> {
+        Ok(self.counts.snapshot(COUNTS, max)?)
+    }
+
+    /// Takes the parts that are its own out of a snapshot.
+    pub(super) fn restore(&mut self, parts: &mut Vec<StatePart>) -> Result<(), OperatorError> {
+        let own = take_parts(COUNTS, StateForm::SessionAccumulators, parts);
+        Ok(own.iter().try_for_each(|part| self.counts.restore(part))?)
     }
 
     /// Forgets the sessions that are forgotten at `clock`.

@@ -12,7 +12,7 @@ use arrow_array::UInt32Array;
 use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, UserFunction};
 use millstream_state::{CallWindow, Cursor};
-use millstream_types::{Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, Window};
+use millstream_types::{Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, StatePart, Window};
 
 use super::{
     Trigger, WindowSpec,
@@ -25,6 +25,7 @@ use super::{
     panes::{Panes, behind},
     running::Running,
 };
+use crate::subtask_state::{CLOCK, WINDOWS, number, take_clock};
 
 /// Windows that all keys share.
 pub(super) struct SharedWindows {
@@ -417,6 +418,33 @@ impl Operator for SharedWindows {
             Some(running) => running.reset(&mut self.panes),
             None => Ok(()),
         }
+    }
+
+    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+        // At a barrier that has been done, but after the end of input there is none.
+        if let Some(running) = &mut self.running {
+            running.reset(&mut self.panes)?;
+        }
+        let max = self.panes.calls.ctx().max_parallelism;
+        let mut parts = vec![self.panes.state_mut().snapshot(WINDOWS, max)?, number(CLOCK, self.clock)];
+        if let Some(count) = &mut self.count {
+            parts.push(count.snapshot(max)?);
+        }
+        parts.extend(self.panes.calls.calls().snapshot());
+        Ok(parts)
+    }
+
+    async fn restore(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        self.clock = take_clock(CLOCK, &mut parts)?;
+        self.panes.calls.calls_mut().restore(&mut parts)?;
+        if let Some(count) = &mut self.count {
+            count.restore(&mut parts)?;
+        }
+        for part in parts {
+            self.panes.state_mut().restore(&part)?;
+        }
+        self.interval.wait(self.now(), !self.is_empty());
+        Ok(())
     }
 
     async fn end_of_input(&mut self, out: &mut Collector) -> Result<Progress, OperatorError> {

@@ -23,6 +23,9 @@ fn place() -> OperatorContext {
         max_parallelism: MaxParallelism::DEFAULT,
         attempt: Attempt(3),
         parameters: Arc::new([("threshold".to_owned(), "15".to_owned())].into()),
+        states: Arc::new([]),
+        checkpoints: false,
+        restored: false,
         metrics: Arc::new(OperatorMetrics::default()),
         clock: Arc::new(ManualClock::new(77)),
     }

@@ -134,6 +134,9 @@ fn context(index: u32, threads: u32) -> OperatorContext {
         max_parallelism: MaxParallelism::DEFAULT,
         attempt: Attempt(0),
         parameters: Arc::default(),
+        states: Arc::new([]),
+        checkpoints: false,
+        restored: false,
         metrics: Arc::default(),
         clock: Arc::new(SystemClock),
     }

@@ -45,7 +45,7 @@ impl Exchange {
 
 impl Work for Exchange {
     fn run(&mut self, steps: u64) {
-        let (requests, service) = SplitService::new(Box::new(OneSplit { given: false }));
+        let (requests, service) = SplitService::new(Box::new(OneSplit { given: false }), 1);
         let transport = LocalTransport::new();
         let (cancel, cancelled) = watch::channel(false);
         let source = Repeat { batches: self.batches.clone(), left: steps };
@@ -73,7 +73,7 @@ fn sender(transport: &LocalTransport, source: Repeat, splits: SplitRequests, tar
     let edge = ResultPartition::new(partitioner, senders, Duration::from_secs(3600), 0);
     let head = ChainedOperator { operator: None, ctx: place(), outputs: vec![vec![Target::Partition(0)]] };
     let input = Input::Source(SourceTask { operator: Box::new(source), splits });
-    Subtask { input, chain: Chain::new(vec![head], vec![edge]), mailbox: Mailbox::new().1 }
+    subtask(input, Chain::new(vec![head], vec![edge]))
 }
 
 fn receiver(transport: &LocalTransport, target: u32) -> Subtask {
@@ -81,7 +81,11 @@ fn receiver(transport: &LocalTransport, target: u32) -> Subtask {
     let channels = gate.into_iter().map(|receiver| GateChannel { port: 0, receiver }).collect();
     let end = ChainedOperator { operator: Some(Box::new(Discard)), ctx: place(), outputs: vec![Vec::new()] };
     let input = Input::Gate(InputGate::new(channels));
-    Subtask { input, chain: Chain::new(vec![end], Vec::new()), mailbox: Mailbox::new().1 }
+    subtask(input, Chain::new(vec![end], Vec::new()))
+}
+
+fn subtask(input: Input, chain: Chain) -> Subtask {
+    Subtask { input, chain, mailbox: Mailbox::new().1, checkpoints: None, restore: None }
 }
 
 fn channel(to: u32) -> ChannelId {
