@@ -7,6 +7,7 @@ mod input;
 mod json;
 mod json_text;
 mod layout;
+mod lineage;
 mod listing;
 mod options;
 mod parquet;
@@ -19,6 +20,7 @@ mod source;
 mod split;
 mod text_reader;
 mod value;
+mod writer;
 
 pub(crate) use json::JsonDecoder;
 pub(crate) use rows::RecordDecoder;

@@ -1,4 +1,5 @@
-//! One part file: written under a hidden name, visible under its own once it is complete.
+//! One part file: written under a hidden name, closed when it is complete, visible under its own name once it is
+//! published.
 
 use std::{
     fs::{self, File},
@@ -24,8 +25,9 @@ use parquet::{
 use super::options::{Compression, Format};
 use crate::text::printable;
 
-/// A part file that is being written. Dropped before it is finished, it leaves nothing behind.
+/// A part file that is being written. Dropped before it is closed, it leaves nothing behind.
 pub(crate) struct Part {
+    name: String,
     path: PathBuf,
     hidden: PathBuf,
     encoder: Option<Encoder>,
@@ -47,9 +49,9 @@ impl Part {
         compression: Compression,
         schema: SchemaRef,
     ) -> Result<Self, ConnectorError> {
-        let (path, hidden) = (folder.join(name), folder.join(format!(".{name}")));
+        let (path, hidden) = (folder.join(name), hidden(folder, name));
         let written = Arc::new(AtomicU64::new(0));
-        let mut part = Self { path, hidden, encoder: None, written: written.clone() };
+        let mut part = Self { name: name.to_owned(), path, hidden, encoder: None, written: written.clone() };
         let file = File::create_new(&part.hidden).map_err(|e| part.failed("cannot create the file", e))?;
         let output = Output::new(Counted { file, written }, compression)
             .map_err(|e| part.failed("cannot create the file", e))?;
@@ -97,10 +99,10 @@ impl Part {
         self.written.load(Relaxed) + buffered
     }
 
-    /// Completes the file and gives it its name.
-    pub(crate) fn finish(mut self) -> Result<(), ConnectorError> {
+    /// Completes the file. It stays hidden, whatever comes, until it is published or removed; returns its name.
+    pub(crate) fn close(mut self) -> Result<String, ConnectorError> {
         let Some(encoder) = self.encoder.take() else {
-            return Ok(());
+            return Ok(std::mem::take(&mut self.name));
         };
         let output = match encoder {
             Encoder::Json(mut writer) => writer.finish().map_err(boxed).map(|()| writer.into_inner()),
@@ -108,11 +110,10 @@ impl Part {
             Encoder::Parquet(writer) => writer.into_inner().map_err(boxed),
         };
         let output = output.map_err(|e| self.failed("cannot write", e))?;
-        let committed = output.finish().and_then(|file| {
-            file.sync_all()?;
-            fs::rename(&self.hidden, &self.path)
-        });
-        committed.map_err(|e| self.failed("cannot complete the file", e))
+        let closed = output.finish().and_then(|file| file.sync_all());
+        closed.map_err(|e| self.failed("cannot complete the file", e))?;
+        self.hidden = PathBuf::new();
+        Ok(std::mem::take(&mut self.name))
     }
 
     fn failed(
@@ -127,9 +128,28 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // Gone if it has been renamed; if it cannot be removed, the next run in this folder does.
-        let _ = fs::remove_file(&self.hidden);
+        // Once it is closed it has no hidden name any more; if it cannot be removed, the next run in this folder does.
+        if !self.hidden.as_os_str().is_empty() {
+            let _ = fs::remove_file(&self.hidden);
+        }
     }
+}
+
+/// Makes a closed part visible. One that is visible already stays as it is.
+pub(crate) fn publish(folder: &Path, name: &str) -> Result<(), ConnectorError> {
+    let path = folder.join(name);
+    let failed = |e: io::Error| {
+        ConnectorError::external(format!("{}: the part cannot be made visible: {e}", path.display()), e)
+    };
+    match fs::rename(hidden(folder, name), &path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound && path.is_file() => Ok(()),
+        renamed => renamed.map_err(failed),
+    }
+}
+
+/// The path of a part that is not visible.
+fn hidden(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!(".{name}"))
 }
 
 fn boxed<E: std::error::Error + Send + Sync + 'static>(error: E) -> Box<dyn std::error::Error + Send + Sync> {

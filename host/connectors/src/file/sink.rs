@@ -1,25 +1,25 @@
 //! The `file` sink: a folder of part files, `part-<uid>-<subtask>-<counter>.<format>`.
 //!
-//! A reader of the folder sees complete parts only. A run leaves the rows of one run behind: parts of an earlier one
-//! go when it starts, unless `mode` says `"append"` (they stay) or `"fail-if-exists"` (the run does not start).
-//! Other files in the folder are never touched.
+//! A reader of the folder sees complete parts only. Where a job takes checkpoints, a part becomes visible when the
+//! checkpoint is complete that has its rows, so that each row is seen once, whatever is restarted. A run leaves the rows
+//! of one run behind: parts of an earlier one go when it starts, unless `mode` says `"append"` (they stay) or
+//! `"fail-if-exists"` (the run does not start). Other files in the folder are never touched.
 
 use std::{
     fs,
     hash::{BuildHasher, Hasher, RandomState},
-    io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
-use async_trait::async_trait;
 use millstream_operator::{ConnectorError, OperatorContext, Sink, SinkWriter};
-use millstream_types::{Batch, Schema};
+use millstream_types::{Attempt, Schema};
 use serde_json::Value;
 
 use super::{
+    lineage::{Lineage, cannot_use, parts, remove_parts},
     options::{Compression, FileSinkOptions, Format, SinkMode},
-    part::Part,
+    writer::{FileWriter, PartForm},
 };
 use crate::options::{OptionsError, parse};
 
@@ -30,8 +30,10 @@ pub(crate) struct FileSink {
     compression: Compression,
     roll_size: u64,
     mode: SinkMode,
-    /// Whether the folder is ready for this run; the first writer sees to that for all.
-    prepared: Mutex<bool>,
+    /// Tells the parts of this run from those of others.
+    uid: String,
+    /// The attempt for which the folder is ready; the first writer sees to that for all.
+    prepared: Mutex<Option<Attempt>>,
 }
 
 impl FileSink {
@@ -60,18 +62,25 @@ impl FileSink {
             compression: options.compression.unwrap_or(Compression::None),
             roll_size: options.roll_size.0,
             mode: options.mode,
-            prepared: Mutex::new(false),
+            uid: format!("{:08x}", random()),
+            prepared: Mutex::new(None),
         })
     }
 
-    fn prepare(&self, restarted: bool) -> Result<(), ConnectorError> {
+    /// Readies the folder, once for all subtasks of an attempt.
+    fn prepare(&self, ctx: &OperatorContext) -> Result<(), ConnectorError> {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*prepared {
-            // After a restart the parts that are there are this run's own.
-            let mode = if restarted { SinkMode::Append } else { self.mode };
-            prepare_folder(&self.folder, mode)?;
-            *prepared = true;
+        if *prepared == Some(ctx.attempt) {
+            return Ok(());
         }
+        let earlier = match ctx.attempt.0 {
+            // What is there is told apart by those who wrote it.
+            _ if ctx.restored => Earlier::Stays,
+            0 => Earlier::Mode(self.mode),
+            _ => Earlier::OfRun(&self.uid),
+        };
+        prepare_folder(&self.folder, earlier)?;
+        *prepared = Some(ctx.attempt);
         Ok(())
     }
 }
@@ -86,135 +95,48 @@ impl Sink for FileSink {
     }
 
     fn writer(&self, schema: &Schema, ctx: &OperatorContext) -> Result<Box<dyn SinkWriter>, ConnectorError> {
-        self.prepare(ctx.attempt.0 > 0)?;
-        Ok(Box::new(FileWriter {
+        self.prepare(ctx)?;
+        let form = PartForm {
             folder: self.folder.clone(),
-            stem: format!("part-{:08x}-{}", random(), ctx.subtask),
-            extension: format!("{}{}", self.format.extension(), self.compression.suffix()),
             format: self.format.clone(),
             compression: self.compression,
             roll_size: self.roll_size,
             schema: schema.clone(),
-            counter: 0,
-            part: None,
-        }))
+        };
+        let lineage = Lineage::new(self.uid.clone(), ctx.subtask.0);
+        Ok(Box::new(FileWriter::new(form, lineage, ctx.checkpoints)))
     }
 }
 
-/// Makes the folder and does what the mode says about earlier parts.
-fn prepare_folder(folder: &Path, mode: SinkMode) -> Result<(), ConnectorError> {
-    let failed = |e: io::Error| {
-        ConnectorError::external(format!("{}: the folder cannot be used: {e}", folder.display()), e)
-    };
-    fs::create_dir_all(folder).map_err(failed)?;
-    if mode == SinkMode::Append {
-        return Ok(());
-    }
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        if !is_part(&name.to_string_lossy()) {
-            continue;
-        }
-        if mode == SinkMode::FailIfExists {
-            let name = name.to_string_lossy();
-            return Err(ConnectorError::user(format!(
+/// What becomes of parts that are there.
+enum Earlier<'a> {
+    /// They are part of the state that the job goes on from.
+    Stays,
+    /// They are of an earlier run.
+    Mode(SinkMode),
+    /// Those of this run are of an earlier attempt, of which nothing counts.
+    OfRun(&'a str),
+}
+
+/// Makes the folder and does what is to be done about earlier parts.
+fn prepare_folder(folder: &Path, earlier: Earlier<'_>) -> Result<(), ConnectorError> {
+    fs::create_dir_all(folder).map_err(|e| cannot_use(folder, e))?;
+    match earlier {
+        Earlier::Stays | Earlier::Mode(SinkMode::Append) => Ok(()),
+        Earlier::Mode(SinkMode::Replace) => remove_parts(folder, |_| true),
+        Earlier::OfRun(uid) => remove_parts(folder, |part| part.uid == uid),
+        Earlier::Mode(SinkMode::FailIfExists) => match parts(folder)?.into_iter().next() {
+            None => Ok(()),
+            Some(name) => Err(ConnectorError::user(format!(
                 "{}: holds `{name}` of an earlier run, and the sink's mode is \"fail-if-exists\"",
                 folder.display()
-            )));
-        }
-        fs::remove_file(entry.path()).map_err(failed)?;
+            ))),
+        },
     }
-    Ok(())
 }
 
-/// Whether a name is one that this sink gives, hidden or not.
-fn is_part(name: &str) -> bool {
-    let name = name.strip_prefix('.').unwrap_or(name);
-    let Some((stem, extension)) = name.strip_prefix("part-").and_then(|rest| rest.split_once('.')) else {
-        return false;
-    };
-    let known = ["csv", "jsonl", "parquet"].contains(&extension.split('.').next().unwrap_or_default());
-    let fields: Vec<_> = stem.split('-').collect();
-    let [uid, subtask, counter] = fields[..] else {
-        return false;
-    };
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    known
-        && uid.len() == 8
-        && uid.bytes().all(|b| b.is_ascii_hexdigit())
-        && number(subtask)
-        && number(counter)
-}
-
-/// Tells this writer's parts from those of any other.
+/// Tells this run's parts from those of any other.
 fn random() -> u32 {
     // The standard library seeds each of these from the system.
     RandomState::new().build_hasher().finish() as u32
-}
-
-/// Writes the parts of one subtask.
-struct FileWriter {
-    folder: PathBuf,
-    stem: String,
-    extension: String,
-    format: Format,
-    compression: Compression,
-    roll_size: u64,
-    schema: Schema,
-    counter: u64,
-    part: Option<Part>,
-}
-
-impl FileWriter {
-    fn begin(&mut self) -> Result<Part, ConnectorError> {
-        let name = format!("{}-{}.{}", self.stem, self.counter, self.extension);
-        self.counter += 1;
-        Part::create(&self.folder, &name, &self.format, self.compression, Arc::clone(self.schema.arrow()))
-    }
-}
-
-#[async_trait(?Send)]
-impl SinkWriter for FileWriter {
-    async fn write(&mut self, batch: Batch) -> Result<(), ConnectorError> {
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let mut part = match self.part.take() {
-            Some(part) => part,
-            None => self.begin()?,
-        };
-        part.write(batch.records())?;
-        if part.length() >= self.roll_size {
-            return part.finish();
-        }
-        self.part = Some(part);
-        Ok(())
-    }
-
-    async fn finish(&mut self) -> Result<(), ConnectorError> {
-        self.part.take().map_or(Ok(()), Part::finish)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_part;
-
-    #[test]
-    fn only_parts_are_parts() {
-        for part in ["part-0123abcd-0-0.jsonl", "part-0123abcd-12-345.csv.gz", ".part-0123abcd-0-0.parquet"] {
-            assert!(is_part(part), "{part}");
-        }
-        for other in [
-            "part-1.csv",
-            "part-0123abcd-0.csv",
-            "part-0123abcd-0-0.txt",
-            "part-0123abcz-0-0.csv",
-            "x",
-            "part-.csv",
-        ] {
-            assert!(!is_part(other), "{other}");
-        }
-    }
 }

@@ -83,6 +83,24 @@ impl SinkWriter for ChecksumWriter {
         Ok(())
     }
 
+    async fn prepare(&mut self, _checkpoint: u64) -> Result<Vec<Vec<u8>>, ConnectorError> {
+        Ok(vec![[self.found.rows.to_le_bytes(), self.found.sum.to_le_bytes()].concat()])
+    }
+
+    async fn restore(&mut self, prepared: Vec<Vec<u8>>) -> Result<(), ConnectorError> {
+        for bytes in prepared {
+            let number =
+                |at: usize| bytes.get(at..).and_then(|b| b.first_chunk()).map(|b| u64::from_le_bytes(*b));
+            let (Some(rows), Some(sum)) = (number(0), number(8)) else {
+                let problem = "the snapshot was not written by a checksum sink";
+                return Err(ConnectorError::user(problem));
+            };
+            self.found.rows += rows;
+            self.found.sum = self.found.sum.wrapping_add(sum);
+        }
+        Ok(())
+    }
+
     async fn finish(&mut self) -> Result<(), ConnectorError> {
         let Checksum { rows, sum } = self.found;
         tracing::info!(name = self.name, rows, sum = format!("{sum:x}"), "checksum of a subtask's rows");

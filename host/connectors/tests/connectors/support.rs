@@ -74,6 +74,9 @@ pub(crate) fn context(subtask: u32, parallelism: u32) -> OperatorContext {
         max_parallelism: MaxParallelism::default(),
         attempt: Attempt(0),
         parameters: Arc::new(BTreeMap::new()),
+        states: Arc::new([]),
+        checkpoints: false,
+        restored: false,
         metrics: Arc::new(OperatorMetrics::default()),
         clock: Arc::new(SystemClock),
     }

@@ -1,0 +1,137 @@
+//! Parts by name: `part-<uid>-<subtask>-<counter>.<format>`, and what a snapshot knows of them.
+//!
+//! A *lineage* is the parts that one subtask of one run has written or will: a uid, a subtask and an ascending counter. A
+//! snapshot has the next number and the parts that are closed and not visible yet. So a restore knows of every file in
+//! the folder whether its rows are in the snapshot: parts from the next number on are not, and go.
+
+use std::{fs, io, path::Path};
+
+use millstream_operator::ConnectorError;
+use serde::{Deserialize, Serialize};
+
+use super::part::publish;
+
+/// The parts of one subtask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Lineage {
+    pub(crate) uid: String,
+    pub(crate) subtask: u32,
+    /// The number of the next part.
+    pub(crate) next: u64,
+    /// Closed parts that are not visible, in order.
+    pub(crate) closed: Vec<String>,
+}
+
+impl Lineage {
+    /// Nothing written yet.
+    pub(crate) fn new(uid: String, subtask: u32) -> Self {
+        Self { uid, subtask, next: 0, closed: Vec::new() }
+    }
+
+    /// The name of the next part.
+    pub(crate) fn name_next(&mut self, extension: &str) -> String {
+        let name = format!("part-{}-{}-{}.{extension}", self.uid, self.subtask, self.next);
+        self.next += 1;
+        name
+    }
+
+    /// As a snapshot has it.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and numbers always encode")
+    }
+
+    /// Reads what [`Lineage::encode`] wrote.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, ConnectorError> {
+        serde_json::from_slice(bytes).map_err(|e| {
+            ConnectorError::external(format!("the snapshot was not written by a file sink: {e}"), e)
+        })
+    }
+
+    /// Brings a folder to where this lineage is: what is closed becomes visible, and what came later goes.
+    pub(crate) fn restore(&mut self, folder: &Path) -> Result<(), ConnectorError> {
+        self.closed.drain(..).try_for_each(|name| publish(folder, &name))?;
+        let later = |part: &PartName<'_>| {
+            part.uid == self.uid && part.subtask == u64::from(self.subtask) && part.counter >= self.next
+        };
+        remove_parts(folder, later)
+    }
+}
+
+/// A name that this sink gives.
+pub(crate) struct PartName<'a> {
+    pub(crate) uid: &'a str,
+    pub(crate) subtask: u64,
+    pub(crate) counter: u64,
+}
+
+impl<'a> PartName<'a> {
+    /// Reads a name, hidden or not; none if this sink does not give such names.
+    pub(crate) fn parse(name: &'a str) -> Option<Self> {
+        let name = name.strip_prefix('.').unwrap_or(name);
+        let (stem, extension) = name.strip_prefix("part-")?.split_once('.')?;
+        let known = ["csv", "jsonl", "parquet"].contains(&extension.split('.').next().unwrap_or_default());
+        let fields: Vec<_> = stem.split('-').collect();
+        let [uid, subtask, counter] = fields[..] else { return None };
+        let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?;
+        let is_uid = uid.len() == 8 && uid.bytes().all(|b| b.is_ascii_hexdigit());
+        (known && is_uid).then_some(())?;
+        Some(Self { uid, subtask: number(subtask)?, counter: number(counter)? })
+    }
+}
+
+/// The names of the parts in a folder, hidden ones included.
+pub(crate) fn parts(folder: &Path) -> Result<Vec<String>, ConnectorError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|e| cannot_use(folder, e))? {
+        let name = entry.map_err(|e| cannot_use(folder, e))?.file_name();
+        let name = name.to_string_lossy();
+        if PartName::parse(&name).is_some() {
+            found.push(name.into_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Removes some of the parts in a folder.
+pub(crate) fn remove_parts(
+    folder: &Path,
+    remove: impl Fn(&PartName<'_>) -> bool,
+) -> Result<(), ConnectorError> {
+    for name in parts(folder)? {
+        if PartName::parse(&name).is_some_and(|part| remove(&part)) {
+            fs::remove_file(folder.join(&name)).map_err(|e| cannot_use(folder, e))?;
+        }
+    }
+    Ok(())
+}
+
+/// The system does not let the folder be used.
+pub(crate) fn cannot_use(folder: &Path, error: io::Error) -> ConnectorError {
+    ConnectorError::external(format!("{}: the folder cannot be used: {error}", folder.display()), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PartName;
+
+    #[test]
+    fn only_parts_are_parts() {
+        for part in ["part-0123abcd-0-0.jsonl", "part-0123abcd-12-345.csv.gz", ".part-0123abcd-0-0.parquet"] {
+            assert!(PartName::parse(part).is_some(), "{part}");
+        }
+        for other in [
+            "part-1.csv",
+            "part-0123abcd-0.csv",
+            "part-0123abcd-0-0.txt",
+            "part-0123abcz-0-0.csv",
+            "part-0123abcd--0.csv",
+            "x",
+            "part-.csv",
+        ] {
+            assert!(PartName::parse(other).is_none(), "{other}");
+        }
+        let part = PartName::parse(".part-0123abcd-12-345.csv.gz").expect("a part");
+        assert_eq!((part.uid, part.subtask, part.counter), ("0123abcd", 12, 345));
+    }
+}
