@@ -14,8 +14,24 @@
 //! | `max-parallelism` | 128 | number of key groups, 1 to 32768: no node can have more subtasks, and it stays as it is for the life of a job |
 //! | `buffer-timeout` | `"1ms"` | how long a row waits in an exchange for others; `"0ms"` sends at once |
 //! | `watermark-interval` | `"200ms"` | how often a source sends watermarks |
+//! | `checkpoint` | none | see below; without it a job takes no checkpoints unless the command says where |
 //!
-//! `checkpoint` and `restart` are known and not available in this version.
+//! `checkpoint = { interval = "10s", dir = "checkpoints" }` has the job's state stored as it goes, so that it can go on
+//! from there: `interval` is the time from one to the next (default `"10s"`), `dir` a path or `file:PATH`, `mode`
+//! `"exactly-once"` (the default) or `"at-least-once"`, which waits for no channel but may process rows twice after a
+//! restore; `min-pause` is the time between two at least (default none), `timeout` how long one may take (default
+//! `"10m"`), `max-concurrent` how many may be under way (default 1), `tolerable-failures` how many may fail in a row
+//! before the job does (default 3), `retain` how many are kept (default 3).
+//!
+//! `restart = { strategy = "fixed-delay" }` has a job that failed started again from its newest checkpoint. Without it a
+//! failure is the end.
+//!
+//! | `strategy` | keys |
+//! |---|---|
+//! | `"none"` | |
+//! | `"fixed-delay"` | `attempts` (default 3), `delay` (default `"1s"`) |
+//! | `"exponential-delay"` | for ever: `initial-delay` (default `"1s"`), half as much again at each failure, up to `max-delay` (default `"1m"`); the first again `reset-after` (default `"1h"`) without a failure |
+//! | `"failure-rate"` | not more than `failures` (default 3) within `interval` (default `"10m"`), `delay` (default `"1s"`) |
 //!
 //! # `[module.NAME]`
 //!
@@ -103,6 +119,7 @@
 //! `connector` and `input` are required; `parallelism`, `partition`, `key` (for `"hash"`), `id` and `chain` are as for
 //! operators. All other keys are the connector's own.
 
+mod checkpoint;
 mod grant;
 mod inputs;
 mod job;
@@ -110,6 +127,7 @@ mod module;
 mod node;
 mod operator;
 mod parameter;
+mod restart;
 mod time;
 mod window;
 

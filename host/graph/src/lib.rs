@@ -32,10 +32,10 @@ pub use execution_graph::{Channel, ChannelIndex, ExecutionGraph, Subtask};
 pub use job_file::{JobFile, JobFormat};
 pub use job_graph::{ChainInput, ChainedNode, EdgeIndex, JobEdge, JobGraph, JobVertex, VertexIndex};
 pub use logical::{
-    BoundColumn, Chaining, FunctionInput, FunctionLimits, FunctionNode, Grant, InputPort, JobSettings,
-    KeyPlan, LogicalEdge, LogicalGraph, LogicalModule, LogicalNode, NodeBody, NodeIndex, OutputColumn,
-    OutputKind, OutputPlan, OutputPort, Partitioning, RowPolicy, SinkNode, SourceAlignment, SourceNode,
-    SourceTime, TimeSpec, TrapPolicy, Trigger, WindowAssigner, WindowSpec,
+    BoundColumn, Chaining, CheckpointSpec, FunctionInput, FunctionLimits, FunctionNode, Grant, InputPort,
+    JobSettings, KeyPlan, LogicalEdge, LogicalGraph, LogicalModule, LogicalNode, NodeBody, NodeIndex,
+    OutputColumn, OutputKind, OutputPlan, OutputPort, Partitioning, RestartSpec, RowPolicy, SinkNode,
+    SourceAlignment, SourceNode, SourceTime, TimeSpec, TrapPolicy, Trigger, WindowAssigner, WindowSpec,
 };
 pub use plan::Plan;
 pub use problem::{LocatedProblem, PlanError, Problem, ProblemRecord, Report, Severity};

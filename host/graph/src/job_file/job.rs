@@ -2,7 +2,11 @@
 
 use millstream_types::{JobName, Limits, MaxParallelism};
 
-use crate::{JobSettings, document::Spanned, problem::Problem, source_text::Span, table_reader::TableReader};
+use super::{checkpoint, restart};
+use crate::{
+    JobSettings, RestartSpec, document::Spanned, problem::Problem, source_text::Span,
+    table_reader::TableReader,
+};
 
 /// Reads the table, or what holds without one. What is missing is an error only in a file that could be read at all.
 pub(crate) fn read(file: &mut TableReader<'_>, readable: bool) -> JobSettings {
@@ -36,8 +40,8 @@ pub(crate) fn read(file: &mut TableReader<'_>, readable: bool) -> JobSettings {
     if let Some(interval) = table.positive_duration("watermark-interval") {
         settings.watermark_interval = interval.value;
     }
-    table.not_available("checkpoint", "checkpoints are not available in this version");
-    table.not_available("restart", "restart strategies are not available in this version");
+    settings.checkpoint = checkpoint::read(&mut table);
+    settings.restart = restart::read(&mut table);
     table.finish();
     settings
 }
@@ -61,6 +65,8 @@ fn settings(
         max_parallelism: max.unwrap_or_default(),
         buffer_timeout: JobSettings::BUFFER_TIMEOUT,
         watermark_interval: JobSettings::WATERMARK_INTERVAL,
+        checkpoint: None,
+        restart: RestartSpec::None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use millstream_types::{JobName, Limits, MaxParallelism};
+use millstream_types::{Alignment, JobName, Limits, MaxParallelism};
 
 /// The `[job]` table with its defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,78 @@ pub struct JobSettings {
     pub buffer_timeout: Duration,
     /// How often sources send watermarks while they read.
     pub watermark_interval: Duration,
+    /// How checkpoints are taken, if any are.
+    pub checkpoint: Option<CheckpointSpec>,
+    /// Whether and when it is started again after a failure.
+    pub restart: RestartSpec,
+}
+
+/// The `restart` table of a job with its defaults filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestartSpec {
+    /// It is not.
+    None,
+    /// So many times, after a while.
+    FixedDelay {
+        /// How many times.
+        attempts: u32,
+        /// How long it waits.
+        delay: Duration,
+    },
+    /// For ever, after a while that grows.
+    ExponentialDelay {
+        /// How long it waits the first time.
+        initial: Duration,
+        /// How long it waits at most.
+        max: Duration,
+        /// After how long without a failure the wait is the first one again.
+        reset_after: Duration,
+    },
+    /// Unless it fails too often within a span.
+    FailureRate {
+        /// How many times it may fail.
+        failures: u32,
+        /// The span.
+        interval: Duration,
+        /// How long it waits.
+        delay: Duration,
+    },
+}
+
+/// The `checkpoint` table of a job with its defaults filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointSpec {
+    /// From one trigger to the next.
+    pub interval: Duration,
+    /// Where they go; relative paths start at the job file.
+    pub dir: Option<String>,
+    /// What a subtask does with channels that have passed a barrier: `mode` of the table.
+    pub alignment: Alignment,
+    /// From the end of one to the next trigger, at least.
+    pub min_pause: Duration,
+    /// How long a checkpoint may take.
+    pub timeout: Duration,
+    /// How many may be under way at a time.
+    pub max_concurrent: u32,
+    /// How many may fail in a row before the job does.
+    pub tolerable_failures: u32,
+    /// How many complete ones are kept.
+    pub retain: usize,
+}
+
+impl Default for CheckpointSpec {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(10),
+            dir: None,
+            alignment: Alignment::Aligned,
+            min_pause: Duration::ZERO,
+            timeout: Duration::from_secs(600),
+            max_concurrent: 1,
+            tolerable_failures: 3,
+            retain: 3,
+        }
+    }
 }
 
 impl JobSettings {

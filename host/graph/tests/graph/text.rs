@@ -7,28 +7,6 @@ use crate::support::{check, check_edited};
 #[test]
 fn what_this_version_has_not() {
     check_edited(
-        &[(
-            "parallelism = 2",
-            r#"checkpoint = { interval = "10s" }
-restart = { strategy = "none" }"#,
-        )],
-        expect![[r#"
-            refused
-              × checkpoints are not available in this version
-               ╭─[jobs/job.toml:3:1]
-             3 │ checkpoint = { interval = "10s" }
-               · ─────┬────
-               ·      ╰── not available
-               ╰────
-              × restart strategies are not available in this version
-               ╭─[jobs/job.toml:4:1]
-             4 │ restart = { strategy = "none" }
-               · ───┬───
-               ·    ╰── not available
-               ╰────
-        "#]],
-    );
-    check_edited(
         &[(r#"path = "m.wasm""#, r#"ref = "m@1.0.0""#)],
         expect![[r#"
             refused
