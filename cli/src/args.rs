@@ -39,6 +39,13 @@ pub(crate) struct Run {
     /// Subtasks of each node that does not say otherwise, in the place of the job file's `parallelism`
     #[arg(long, short)]
     pub(crate) parallelism: Option<u32>,
+    /// Take checkpoints and store them there, in the place of the job file's `checkpoint.dir`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoint_dir: Option<PathBuf>,
+    /// Go on from a snapshot: `latest` of this job's checkpoints, or from its beginning if there is none; or the folder
+    /// of one
+    #[arg(long, value_name = "latest|PATH")]
+    pub(crate) from: Option<String>,
     /// Print the plan and do not run it
     #[arg(long)]
     pub(crate) explain: bool,

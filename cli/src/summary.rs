@@ -4,7 +4,7 @@ use std::fmt;
 
 use comfy_table::{CellAlignment, Table, presets};
 use millstream_connectors::{Histogram, SinkResults};
-use millstream_worker::{JobStatus, OperatorStatus};
+use millstream_worker::{CheckpointStatus, JobStatus, OperatorStatus};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -77,6 +77,13 @@ impl fmt::Display for Summary {
                 "{name}: {dropped} timers or windows by processing time were pending at the end and are lost"
             )?;
         }
+        for failure in &status.failures {
+            let (attempt, after) = (failure.attempt, failure.after_ms as f64 / 1000.0);
+            writeln!(f, "attempt {attempt} failed after {after:.1} s: {}", failure.cause)?;
+        }
+        if let Some(checkpoints) = &status.checkpoints {
+            writeln!(f, "{}", checkpoint_line(checkpoints))?;
+        }
         for (name, result) in &self.results {
             writeln!(f, "{name}: {result}")?;
         }
@@ -128,6 +135,19 @@ pub(crate) fn operators(operators: &[OperatorStatus], elapsed_ms: u64) -> String
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.trim_fmt()
+}
+
+/// What became of a job's checkpoints.
+fn checkpoint_line(checkpoints: &CheckpointStatus) -> String {
+    let mut line = format!("checkpoints: {} complete, {} failed", checkpoints.completed, checkpoints.failed);
+    if let Some(last) = &checkpoints.last {
+        line +=
+            &format!("; the last one, {}, took {} ms for {} bytes", last.id, last.took_ms, count(last.bytes));
+    }
+    if let Some(failed) = &checkpoints.last_failed {
+        line += &format!("; {} failed: {}", failed.id, failed.reason);
+    }
+    line
 }
 
 /// A number with its thousands apart.

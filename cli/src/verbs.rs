@@ -4,6 +4,7 @@ mod build;
 mod completions;
 mod new;
 mod run;
+mod snapshots;
 mod test;
 
 pub(crate) use new::{HELP as NEW_HELP, Kind};

@@ -8,8 +8,9 @@ use std::time::Duration;
 use millstream_connectors::SinkResults;
 use millstream_operator::Whose;
 use millstream_task::TaskError;
-use millstream_worker::{Job, JobEnd, JobOptions, StartError};
+use millstream_worker::{Job, JobEnd, StartError};
 
+use super::snapshots;
 use crate::{
     args,
     exit::{Exit, Failure},
@@ -34,8 +35,8 @@ pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| Failure::environment(miette::miette!("no event loop: {e}")))?;
     runtime.block_on(async {
-        let options = JobOptions::default();
-        let job = Job::start(loaded.plan, &loaded.modules, &loaded.catalog, &options);
+        let options = snapshots::options(args, &loaded.plan.logical.job, printer).await?;
+        let job = Job::start(loaded.plan, &loaded.modules, &loaded.catalog, &options).await;
         let job = job.map_err(not_started)?;
         watch(job, loaded.catalog.results(), args.quiet, printer).await
     })
@@ -70,7 +71,6 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
     };
     let status = job.status();
     view.finish();
-    job.join();
     match end {
         JobEnd::Finished => {
             let summary = summary::Summary::new(status, results, interrupts > 0);
@@ -85,16 +85,20 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
 /// A job that could not be started: what was asked for cannot be, or something around it is missing.
 fn not_started(error: StartError) -> Failure {
     let failure = match &error {
-        StartError::Build(_) | StartError::Function(_) => Failure::invalid,
+        StartError::Build(_) | StartError::Function(_) | StartError::Restore(_) => Failure::invalid,
         StartError::Source { source, .. } if source.whose != Whose::External => Failure::invalid,
-        StartError::Source { .. } | StartError::Slot { .. } => Failure::environment,
+        StartError::Source { .. } | StartError::Storage(_) | StartError::Slot { .. } => Failure::environment,
     };
     failure(summary::JobFailed::new(error))
 }
 
 /// A job that failed while it ran, by its own fault or that of a disk or file.
 fn job_failed(error: TaskError) -> Failure {
-    let external = matches!(&error, TaskError::Operator { source, .. } if source.whose() == Whose::External);
+    let external = match &error {
+        TaskError::Operator { source, .. } => source.whose() == Whose::External,
+        TaskError::Restore { .. } | TaskError::Checkpoint { .. } => true,
+        _ => false,
+    };
     let failure = if external { Failure::environment } else { Failure::failed };
     failure(summary::JobFailed::new(error))
 }

@@ -1,4 +1,6 @@
-//! A running job: its slots, its subtasks and its end.
+//! A running job: executions, one after the other for as long as they fail and the restart strategy allows it.
+//!
+//! An execution that is not the first goes on from the newest checkpoint of the run, or where the first one began.
 
 use std::{
     io,
@@ -6,15 +8,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use millstream_graph::{NodeBody, NodeIndex, Plan, Subtask};
-use millstream_net::LocalTransport;
-use millstream_operator::{Clock, ConnectorError, FunctionError, OperatorMetrics, SystemClock};
-use millstream_task::{Mail, Mailbox, Slot, SplitService, SubtaskEnd, TaskError};
-use tokio::sync::{mpsc, watch};
+use millstream_graph::{NodeBody, NodeIndex, Plan};
+use millstream_operator::{Clock, ConnectorError, FunctionError, SystemClock};
+use millstream_protocol::{RestartDecision, RestartStrategy, Restarts};
+use millstream_storage::{StorageError, StoredSnapshot};
+use millstream_task::TaskError;
+use millstream_types::Attempt;
+use tokio::sync::{oneshot, watch};
 
 use crate::{
     BuildError, Catalog, JobStatus, Modules, OperatorStatus,
-    build::{Blueprint, SubtaskBuilder},
+    build::Blueprint,
+    checkpoint::CheckpointOptions,
+    execution::{Execution, JobSpec},
+    restore::RestoreError,
+    status::Board,
 };
 
 /// How a job is run.
@@ -22,11 +30,22 @@ use crate::{
 pub struct JobOptions {
     /// Processing time.
     pub clock: Arc<dyn Clock>,
+    /// How its checkpoints are taken, if any are.
+    pub checkpoints: Option<CheckpointOptions>,
+    /// What it goes on from; from the beginning if nothing.
+    pub restore: Option<Arc<StoredSnapshot>>,
+    /// Whether and when it is started again after a failure.
+    pub restart: RestartStrategy,
 }
 
 impl Default for JobOptions {
     fn default() -> Self {
-        Self { clock: Arc::new(SystemClock) }
+        Self {
+            clock: Arc::new(SystemClock),
+            checkpoints: None,
+            restore: None,
+            restart: RestartStrategy::None,
+        }
     }
 }
 
@@ -47,6 +66,12 @@ pub enum StartError {
         /// Why.
         source: ConnectorError,
     },
+    /// The job cannot go on from its snapshot.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// There is no place for checkpoints.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
     /// The system gave no thread.
     #[error("slot {slot} cannot be started")]
     Slot {
@@ -70,104 +95,84 @@ pub enum JobEnd {
 
 /// A running job. Dropping it cancels it.
 pub struct Job {
-    plan: Arc<Plan>,
-    metrics: Vec<Vec<Arc<OperatorMetrics>>>,
-    mails: Vec<mpsc::UnboundedSender<Mail>>,
-    cancel: watch::Sender<bool>,
-    ends: Ends,
-    slots: Vec<Slot>,
-    services: tokio::task::JoinSet<()>,
+    spec: Arc<JobSpec>,
+    board: Board,
+    commands: watch::Sender<Command>,
+    end: oneshot::Receiver<JobEnd>,
     started: Instant,
+}
+
+/// What a job has been told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Command {
+    Run,
+    Stop,
+    Cancel,
 }
 
 impl Job {
     /// Starts all subtasks of a plan. Has to be called within a tokio runtime, which runs what the coordinator will:
-    /// the enumerators of the sources.
-    pub fn start(
+    /// the enumerators of the sources, the checkpoints, and the watch over failures.
+    pub async fn start(
         plan: Plan,
         modules: &Modules,
         catalog: &Catalog,
         options: &JobOptions,
     ) -> Result<Self, StartError> {
-        let plan = Arc::new(plan);
         let blueprint = Arc::new(Blueprint::new(&plan, modules, catalog)?);
-        let (splits, services) = start_enumerators(&plan, &blueprint)?;
-        let metrics = make_metrics(&plan);
-        let open = |slot| Slot::open(slot).map_err(|source| StartError::Slot { slot, source });
-        let slots = (0..plan.execution.slots).map(open).collect::<Result<Vec<_>, _>>()?;
-        let transport = Arc::new(LocalTransport::new());
-        let (cancel, cancelled) = watch::channel(false);
-        let (report, ends) = mpsc::unbounded_channel();
-        let mut mails = Vec::new();
-        for subtask in &plan.execution.subtasks {
-            let (mail, mailbox) = Mailbox::new();
-            mails.push(mail);
-            let builder = SubtaskBuilder {
-                plan: plan.clone(),
-                blueprint: blueprint.clone(),
-                subtask: subtask.clone(),
-                metrics: subtask_metrics(&plan, &metrics, subtask),
-                splits: splits.iter().find(|(v, _)| *v == subtask.vertex.0).map(|(_, s)| s.clone()),
-                transport: transport.clone(),
-                clock: options.clock.clone(),
-            };
-            let (report, cancelled) = (report.clone(), cancelled.clone());
-            let run = move || async move {
-                let end = match builder.build(mailbox) {
-                    Ok(subtask) => subtask.run(cancelled).await,
-                    Err(error) => SubtaskEnd::Failed(error),
-                };
-                // Nobody listens any more only if the job has been dropped, and with it cancelled.
-                drop(report.send(end));
-            };
-            // A slot just opened is closed by nobody but its owner.
-            slots[subtask.slot as usize].start(run).expect("the slot is open");
-        }
+        let spec = Arc::new(JobSpec { plan: Arc::new(plan), blueprint, options: options.clone() });
+        let board = Board::default();
+        let execution = Execution::start(&spec, Attempt(0), options.restore.clone(), &board).await?;
         let started = Instant::now();
-        let ends = Ends { reports: ends, end: JobEnd::Finished };
-        Ok(Self { plan, metrics, mails, cancel, ends, slots, services, started })
+        let (commands, commanded) = watch::channel(Command::Run);
+        let supervisor = Supervisor {
+            spec: spec.clone(),
+            board: board.clone(),
+            commands: commanded,
+            restarts: Restarts::new(options.restart, Duration::ZERO),
+            attempt: Attempt(0),
+            started,
+        };
+        let (ended, end) = oneshot::channel();
+        // Nobody listens any more only if the job has been dropped, and with it cancelled.
+        tokio::spawn(async move { drop(ended.send(supervisor.run(execution).await)) });
+        Ok(Self { spec, board, commands, end, started })
     }
 
     /// Lets the sources read no further; what has been read is processed to the end, as if the input ended there.
     pub fn stop(&self) {
-        for mail in &self.mails {
-            // A subtask that has ended takes no mail.
-            mail.send(Mail::Stop).ok();
-        }
+        self.commands.send_replace(Command::Stop);
     }
 
     /// Gives up at once.
     pub fn cancel(&self) {
-        self.cancel.send_replace(true);
+        self.commands.send_replace(Command::Cancel);
     }
 
-    /// Waits for the end. Cancel-safe: called again it goes on waiting.
+    /// Waits for the end, when nothing of the job is left. Called once it has returned, it waits for ever. Cancel-safe:
+    /// called again before it goes on waiting.
     pub async fn wait(&mut self) -> JobEnd {
-        while self.ends.next().await {
-            if !matches!(self.ends.end, JobEnd::Finished) {
-                self.cancel();
-            }
+        match (&mut self.end).await {
+            Ok(end) => end,
+            // The one who watches has gone with the runtime.
+            Err(_) => std::future::pending().await,
         }
-        std::mem::replace(&mut self.ends.end, JobEnd::Finished)
     }
 
-    /// Waits until the threads of the job have gone. Blocks; call it after [`Job::wait`].
-    pub fn join(mut self) {
-        self.services.abort_all();
-        self.slots.drain(..).for_each(Slot::join);
-    }
-
-    /// Its figures now.
+    /// Its figures now: those of the current execution.
     pub fn status(&self) -> JobStatus {
         let elapsed = self.started.elapsed();
-        let of = |(node, metrics): (usize, &Vec<Arc<OperatorMetrics>>)| {
-            let node = self.plan.logical.node(NodeIndex(node));
+        let metrics = self.board.metrics();
+        let of = |(node, metrics): (usize, &Vec<_>)| {
+            let node = self.spec.plan.logical.node(NodeIndex(node));
             OperatorStatus::of(&node.name, kind(&node.body), metrics, elapsed)
         };
         JobStatus {
-            job: self.plan.logical.job.name.to_string(),
+            job: self.spec.plan.logical.job.name.to_string(),
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            operators: self.metrics.iter().enumerate().map(of).collect(),
+            operators: metrics.iter().enumerate().map(of).collect(),
+            checkpoints: self.board.checkpoints(),
+            failures: self.board.failures(),
         }
     }
 
@@ -183,36 +188,82 @@ impl Drop for Job {
     }
 }
 
-/// The ends of the subtasks, and what they mean for the job so far. Kept apart from the future that waits for them, as
-/// that may be dropped between two of them.
-struct Ends {
-    reports: mpsc::UnboundedReceiver<SubtaskEnd>,
-    end: JobEnd,
+/// Watches over the executions of a job.
+struct Supervisor {
+    spec: Arc<JobSpec>,
+    board: Board,
+    commands: watch::Receiver<Command>,
+    restarts: Restarts,
+    attempt: Attempt,
+    started: Instant,
 }
 
-impl Ends {
-    /// Takes the next end; false once all subtasks have ended. Cancel-safe.
-    async fn next(&mut self) -> bool {
-        let Some(next) = self.reports.recv().await else { return false };
-        let end = std::mem::replace(&mut self.end, JobEnd::Finished);
-        self.end = worse(end, next);
-        true
-    }
-}
-
-/// The more telling of two ends: a failure that is not another one's consequence, then any failure, then cancellation.
-fn worse(end: JobEnd, next: SubtaskEnd) -> JobEnd {
-    match (end, next) {
-        (end, SubtaskEnd::Finished) => end,
-        (JobEnd::Failed(first), SubtaskEnd::Failed(next))
-            if first.is_consequence() && !next.is_consequence() =>
-        {
-            JobEnd::Failed(next)
+impl Supervisor {
+    async fn run(mut self, mut execution: Execution) -> JobEnd {
+        loop {
+            let end = self.watch(&mut execution).await;
+            execution.close().await;
+            let JobEnd::Failed(error) = end else { return end };
+            execution = match self.restart(error).await {
+                Ok(execution) => execution,
+                Err(end) => return end,
+            };
         }
-        (end @ JobEnd::Failed(_), _) => end,
-        (_, SubtaskEnd::Failed(error)) => JobEnd::Failed(error),
-        (_, SubtaskEnd::Cancelled) => JobEnd::Cancelled,
     }
+
+    /// Passes on what the job is told to do, until the execution ends.
+    async fn watch(&mut self, execution: &mut Execution) -> JobEnd {
+        loop {
+            match *self.commands.borrow_and_update() {
+                Command::Run => {}
+                Command::Stop => execution.stop(),
+                Command::Cancel => execution.cancel(),
+            }
+            tokio::select! {
+                biased;
+                end = execution.wait() => return end,
+                changed = self.commands.changed() => if changed.is_err() {
+                    execution.cancel();
+                    return execution.wait().await;
+                }
+            }
+        }
+    }
+
+    /// Starts the job again after a failure, or says how it ends.
+    async fn restart(&mut self, mut error: TaskError) -> Result<Execution, JobEnd> {
+        loop {
+            let delay = match self.restarts.handle_failure(self.started.elapsed()) {
+                RestartDecision::GiveUp => return Err(JobEnd::Failed(error)),
+                RestartDecision::After(delay) => delay,
+            };
+            tracing::warn!(attempt = self.attempt.0, %error, ?delay, "the job has failed and is started again");
+            self.board.failed(self.attempt, self.started.elapsed(), &error);
+            tokio::select! {
+                () = tokio::time::sleep(delay) => {}
+                () = cancelled(&mut self.commands) => return Err(JobEnd::Cancelled),
+            }
+            self.attempt.0 += 1;
+            match self.start_again().await {
+                Ok(execution) => return Ok(execution),
+                Err(source) => error = TaskError::Restart { source: Box::new(source) },
+            }
+        }
+    }
+
+    async fn start_again(&self) -> Result<Execution, StartError> {
+        let options = &self.spec.options;
+        let newest = match &options.checkpoints {
+            Some(checkpoints) => checkpoints.run.newest().await?,
+            None => None,
+        };
+        let restore = newest.map(Arc::new).or_else(|| options.restore.clone());
+        Execution::start(&self.spec, self.attempt, restore, &self.board).await
+    }
+}
+
+async fn cancelled(commands: &mut watch::Receiver<Command>) {
+    drop(commands.wait_for(|command| *command == Command::Cancel).await);
 }
 
 fn kind(body: &NodeBody) -> &'static str {
@@ -220,96 +271,5 @@ fn kind(body: &NodeBody) -> &'static str {
         NodeBody::Source(_) => "source",
         NodeBody::Sink(_) => "sink",
         NodeBody::Function(_) | NodeBody::Union | NodeBody::Watermark(_) => "operator",
-    }
-}
-
-/// One set of figures a subtask, by node.
-fn make_metrics(plan: &Plan) -> Vec<Vec<Arc<OperatorMetrics>>> {
-    let of = |parallelism| (0..parallelism).map(|_| Arc::default()).collect();
-    plan.logical.nodes.iter().map(|n| of(n.parallelism)).collect()
-}
-
-/// The figures of the chain of a subtask.
-fn subtask_metrics(
-    plan: &Plan,
-    all: &[Vec<Arc<OperatorMetrics>>],
-    subtask: &Subtask,
-) -> Vec<Arc<OperatorMetrics>> {
-    let chain = &plan.job.vertex(subtask.vertex).chain;
-    chain.iter().map(|c| all[c.node.0][subtask.index.index()].clone()).collect()
-}
-
-type Splits = Vec<(usize, millstream_task::SplitRequests)>;
-
-/// Starts the one that hands out splits for each source, by vertex.
-fn start_enumerators(
-    plan: &Plan,
-    blueprint: &Blueprint,
-) -> Result<(Splits, tokio::task::JoinSet<()>), StartError> {
-    let mut services = tokio::task::JoinSet::new();
-    let mut splits = Vec::new();
-    for (vertex, v) in plan.job.vertices.iter().enumerate() {
-        let Some(source) = blueprint.source(v.head()) else { continue };
-        let name = &plan.logical.node(v.head()).name;
-        let made = source.enumerator(v.parallelism);
-        let enumerator = made.map_err(|source| StartError::Source { name: name.clone(), source })?;
-        let (requests, service) = SplitService::new(enumerator);
-        services.spawn(service.run());
-        splits.push((vertex, requests));
-    }
-    Ok((splits, services))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{
-        pin::pin,
-        task::{Context, Waker},
-    };
-
-    use super::*;
-
-    fn failed(subtask: &str) -> SubtaskEnd {
-        SubtaskEnd::Failed(TaskError::NoEnumerator { subtask: subtask.into() })
-    }
-
-    fn consequence() -> SubtaskEnd {
-        let source = millstream_net::Disconnected(millstream_net::ChannelId { edge: 0, from: 0, to: 0 });
-        SubtaskEnd::Failed(TaskError::Disconnected { subtask: "b[0]".into(), source })
-    }
-
-    fn ends(reports: Vec<SubtaskEnd>) -> JobEnd {
-        reports.into_iter().fold(JobEnd::Finished, worse)
-    }
-
-    #[test]
-    fn a_cause_counts_more_than_its_consequences() {
-        let end = ends(vec![
-            consequence(),
-            SubtaskEnd::Cancelled,
-            failed("a[0]"),
-            failed("c[0]"),
-            SubtaskEnd::Finished,
-        ]);
-        let JobEnd::Failed(TaskError::NoEnumerator { subtask }) = end else { panic!("{end:?}") };
-        assert_eq!(subtask, "a[0]");
-        assert!(matches!(ends(vec![SubtaskEnd::Finished, SubtaskEnd::Cancelled]), JobEnd::Cancelled));
-        assert!(matches!(ends(Vec::new()), JobEnd::Finished));
-    }
-
-    #[test]
-    fn what_was_reported_outlives_a_wait_that_is_given_up() {
-        let (report, reports) = mpsc::unbounded_channel();
-        let mut ends = Ends { reports, end: JobEnd::Finished };
-        report.send(failed("a[0]")).expect("open");
-        let wait = |ends: &mut Ends| {
-            let all = async { while ends.next().await {} };
-            pin!(all).poll(&mut Context::from_waker(Waker::noop())).is_ready()
-        };
-        assert!(!wait(&mut ends), "one subtask is still running");
-        report.send(SubtaskEnd::Finished).expect("open");
-        drop(report);
-        assert!(wait(&mut ends));
-        assert!(matches!(ends.end, JobEnd::Failed(_)), "{:?}", ends.end);
     }
 }

@@ -8,14 +8,22 @@ mod catalog;
 mod modules;
 
 mod build;
+mod checkpoint;
+mod execution;
 mod job;
+mod restore;
 mod status;
 mod stepped;
 
 pub use build::BuildError;
 pub use catalog::Catalog;
+pub use checkpoint::CheckpointOptions;
 pub use job::{Job, JobEnd, JobOptions, StartError};
+pub use millstream_protocol::{CheckpointSettings, RestartStrategy};
 pub use modules::Modules;
+pub use restore::RestoreError;
 
-pub use status::{JobStatus, OperatorStatus};
+pub use status::{
+    CheckpointStatus, CompletedCheckpoint, FailedAttempt, FailedCheckpoint, JobStatus, OperatorStatus,
+};
 pub use stepped::{Arrival, RowRefused, StepError, SteppedJob};

@@ -1,12 +1,13 @@
 //! How far a job is: what the progress view, the summary and `--json` show.
 
 use std::{
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
 use millstream_operator::{MetricValue, OperatorMetrics};
-use millstream_types::{MAX_WATERMARK, MIN_WATERMARK};
+use millstream_task::TaskError;
+use millstream_types::{Attempt, MAX_WATERMARK, MIN_WATERMARK};
 use serde::Serialize;
 
 /// The figures of a job at one moment.
@@ -19,6 +20,130 @@ pub struct JobStatus {
     pub elapsed_ms: u64,
     /// Its operators in topological order, all subtasks taken together.
     pub operators: Vec<OperatorStatus>,
+    /// Its checkpoints, once there has been one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoints: Option<CheckpointStatus>,
+    /// The executions that have failed before the current one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailedAttempt>,
+}
+
+/// What is known of the checkpoints of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CheckpointStatus {
+    /// How many are complete.
+    pub completed: u64,
+    /// How many have failed.
+    pub failed: u64,
+    /// The last one that is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<CompletedCheckpoint>,
+    /// The last one that has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failed: Option<FailedCheckpoint>,
+}
+
+/// A checkpoint that is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CompletedCheckpoint {
+    /// Its number.
+    pub id: u64,
+    /// From its trigger until it was complete, in milliseconds.
+    pub took_ms: u64,
+    /// Bytes of state that it refers to.
+    pub bytes: u64,
+}
+
+/// A checkpoint that has failed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FailedCheckpoint {
+    /// Its number.
+    pub id: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// An execution of the job that has failed, after which it was started again.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FailedAttempt {
+    /// Its number, the first one is 0.
+    pub attempt: u32,
+    /// When it failed, milliseconds after the start of the job.
+    pub after_ms: u64,
+    /// Why.
+    pub cause: String,
+}
+
+/// Where those who run a job write down what whoever watches it reads. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Board(Arc<Mutex<Notes>>);
+
+#[derive(Debug, Default)]
+struct Notes {
+    /// Of the current execution, by node and subtask.
+    metrics: Vec<Vec<Arc<OperatorMetrics>>>,
+    checkpoints: CheckpointStatus,
+    failures: Vec<FailedAttempt>,
+}
+
+impl Board {
+    pub(crate) fn started(&self, metrics: Vec<Vec<Arc<OperatorMetrics>>>) {
+        self.lock().metrics = metrics;
+    }
+
+    pub(crate) fn checkpoint_completed(&self, checkpoint: CompletedCheckpoint) {
+        let checkpoints = &mut self.lock().checkpoints;
+        checkpoints.completed += 1;
+        checkpoints.last = Some(checkpoint);
+    }
+
+    pub(crate) fn checkpoint_failed(&self, id: u64, reason: String) {
+        let checkpoints = &mut self.lock().checkpoints;
+        checkpoints.failed += 1;
+        checkpoints.last_failed = Some(FailedCheckpoint { id, reason });
+    }
+
+    pub(crate) fn failed(&self, attempt: Attempt, after: Duration, error: &TaskError) {
+        let (attempt, after_ms) = (attempt.0, millis(after));
+        self.lock().failures.push(FailedAttempt { attempt, after_ms, cause: in_full(error) });
+    }
+
+    pub(crate) fn metrics(&self) -> Vec<Vec<Arc<OperatorMetrics>>> {
+        self.lock().metrics.clone()
+    }
+
+    /// What is known of checkpoints; none before the first has come to an end.
+    pub(crate) fn checkpoints(&self) -> Option<CheckpointStatus> {
+        Some(self.lock().checkpoints.clone()).filter(|status| status.completed + status.failed > 0)
+    }
+
+    pub(crate) fn failures(&self) -> Vec<FailedAttempt> {
+        self.lock().failures.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Notes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An error with all that is behind it, on a line.
+fn in_full(error: &dyn std::error::Error) -> String {
+    let behind = std::iter::successors(error.source(), |cause| cause.source());
+    behind.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl CompletedCheckpoint {
+    pub(crate) fn new(id: u64, took: Duration, bytes: u64) -> Self {
+        Self { id, took_ms: millis(took), bytes }
+    }
 }
 
 /// The figures of one operator.

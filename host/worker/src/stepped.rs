@@ -87,10 +87,13 @@ impl SteppedJob {
                 plan: plan.clone(),
                 blueprint: blueprint.clone(),
                 subtask: subtask.clone(),
+                attempt: plan.execution.attempt,
                 metrics: chain.iter().map(|_| Arc::default()).collect(),
                 splits: None,
                 transport: Arc::new(LocalTransport::new()),
                 clock: clock.clone(),
+                checkpoints: None,
+                restore: None,
             };
             for (position, chained) in chain.iter().enumerate() {
                 nodes[chained.node.0] = Some(Node::new(&builder, chained.node, position)?);

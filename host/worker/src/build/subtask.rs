@@ -14,27 +14,52 @@ use millstream_operators::{
     WatermarkOperator, WatermarkSpec,
 };
 use millstream_task::{
-    Chain, ChainedOperator, GateChannel, Input, InputGate, Mailbox, Partitioner, ResultPartition, SourceTask,
-    SplitRequests, Subtask, Target, TaskError,
+    Chain, ChainedOperator, CheckpointLink, GateChannel, Input, InputGate, Mailbox, Partitioner,
+    ResultPartition, SourceTask, SplitRequests, Subtask, Target, TaskError,
 };
-use millstream_types::Schema;
+use millstream_types::{Attempt, Schema};
 
 use super::{Blueprint, Part, function};
+use crate::restore::RestorePlan;
 
 /// Everything that a subtask is built of, ready to go to the thread that runs it.
 pub(crate) struct SubtaskBuilder {
     pub(crate) plan: Arc<Plan>,
     pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) subtask: Planned,
+    pub(crate) attempt: Attempt,
     /// By position in the chain.
     pub(crate) metrics: Vec<Arc<OperatorMetrics>>,
     /// For a source.
     pub(crate) splits: Option<SplitRequests>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Where its snapshots go, if the job takes checkpoints.
+    pub(crate) checkpoints: Option<CheckpointLink>,
+    /// What the job goes on from.
+    pub(crate) restore: Option<RestorePlan>,
 }
 
 impl SubtaskBuilder {
+    /// Reads what the subtask goes on from, and builds it.
+    pub(crate) async fn build_restored(&self, mailbox: Mailbox) -> Result<Subtask, TaskError> {
+        // Built first: those who send to it wait for its gate.
+        let subtask = self.build(mailbox)?;
+        let restore = match &self.restore {
+            None => None,
+            Some(restore) => {
+                Some(restore.subtask(&self.plan, &self.subtask).await.map_err(|source| {
+                    TaskError::Restore { subtask: self.name(), source: Box::new(source) }
+                })?)
+            }
+        };
+        Ok(Subtask { restore, ..subtask })
+    }
+
+    fn name(&self) -> String {
+        format!("{}[{}]", self.plan.job.vertex(self.subtask.vertex).name, self.subtask.index)
+    }
+
     /// Builds the subtask. The receiving ends are opened first, so that no sender waits for one that will not come.
     pub(crate) fn build(&self, mailbox: Mailbox) -> Result<Subtask, TaskError> {
         let vertex = self.plan.job.vertex(self.subtask.vertex);
@@ -56,19 +81,24 @@ impl SubtaskBuilder {
             }
             _ => Input::Gate(gate),
         };
-        Ok(Subtask { input, chain: Chain::new(operators, partitions), mailbox })
+        let (chain, checkpoints) = (Chain::new(operators, partitions), self.checkpoints.clone());
+        Ok(Subtask { input, chain, mailbox, checkpoints, restore: None })
     }
 
     pub(crate) fn context(&self, node: &LogicalNode, position: usize) -> OperatorContext {
         let parameters = node.function().map(|f| f.parameters.clone()).unwrap_or_default();
+        let states = node.function().map(|f| f.declaration.states.clone()).unwrap_or_default();
         OperatorContext {
             job: self.plan.logical.job.name.clone(),
             operator: node.id.clone(),
             subtask: self.subtask.index,
             parallelism: self.subtask.parallelism,
             max_parallelism: self.plan.logical.job.max_parallelism,
-            attempt: self.plan.execution.attempt,
+            attempt: self.attempt,
             parameters: Arc::new(BTreeMap::from_iter(parameters)),
+            states: states.into(),
+            checkpoints: self.checkpoints.is_some(),
+            restored: self.restore.as_ref().is_some_and(|restore| restore.has(&node.id)),
             metrics: self.metrics[position].clone(),
             clock: self.clock.clone(),
         }
@@ -200,8 +230,7 @@ impl SubtaskBuilder {
     }
 
     fn transport_failed(&self, source: millstream_net::TransportError) -> TaskError {
-        let vertex = self.plan.job.vertex(self.subtask.vertex);
-        TaskError::Transport { subtask: format!("{}[{}]", vertex.name, self.subtask.index), source }
+        TaskError::Transport { subtask: self.name(), source }
     }
 }
 
