@@ -10,5 +10,6 @@ mod conformance;
 mod examples;
 mod faults;
 mod languages;
+mod recovery;
 mod sources;
 mod wasi;

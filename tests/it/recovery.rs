@@ -1,0 +1,305 @@
+//! Jobs that are killed at any moment and go on where they were, with the rows of a run that nobody disturbed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{Output, command, finish, root};
+
+/// A job with a folder of its own for its file, its checkpoints and its rows.
+struct Subject {
+    folder: TempDir,
+    sink: String,
+}
+
+impl Subject {
+    /// An example, with its job file edited.
+    fn example(name: &str, edits: &[(&str, &str)]) -> Self {
+        let file = root().join("examples").join(name).join("job.toml");
+        let mut text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        let data = format!("{}/", root().join("examples/data").display());
+        for (from, to) in edits {
+            assert!(text.contains(from), "{name} has no `{from}`");
+            text = text.replace(from, to);
+        }
+        // Those that generate their rows read no file.
+        Self::new(&text.replace("../data/", &data), name)
+    }
+
+    fn new(job: &str, sink: &str) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        fs::write(folder.path().join("job.toml"), job).expect("a temporary folder can be written to");
+        Self { folder, sink: sink.to_owned() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The command that runs it and goes on from its newest checkpoint.
+    fn command(&self) -> std::process::Command {
+        let mut command = command(&self.path("out"));
+        command.arg("run").arg(self.path("job.toml")).args(["--quiet", "--json", "--from", "latest"]);
+        command.arg("--checkpoint-dir").arg(self.path("checkpoints")).env_remove("MILLSTREAM_FLIGHTS");
+        command
+    }
+
+    fn run(&self) -> Output {
+        finish(&mut self.command()).success()
+    }
+
+    fn run_at(&self, parallelism: u32) -> Output {
+        finish(self.command().args(["--parallelism", &parallelism.to_string()])).success()
+    }
+
+    /// Runs it without checkpoints.
+    fn undisturbed(&self) -> Vec<String> {
+        let job = fs::read_to_string(self.path("job.toml")).expect("it was written");
+        let plain = job.lines().filter(|line| !line.trim_start().starts_with("checkpoint = "));
+        let plain = plain.collect::<Vec<_>>().join("\n");
+        fs::write(self.path("plain.toml"), plain).expect("a temporary folder can be written to");
+        let mut command = command(&self.path("undisturbed"));
+        command.arg("run").arg(self.path("plain.toml")).arg("--quiet").env_remove("MILLSTREAM_FLIGHTS");
+        finish(&mut command).success();
+        lines(&self.path("undisturbed").join(&self.sink))
+    }
+
+    /// Runs it and kills it after a while; false if it has come to its end before.
+    fn run_and_kill(&self, after: Duration) -> bool {
+        self.run_and_kill_at(2, after)
+    }
+
+    fn run_and_kill_at(&self, parallelism: u32, after: Duration) -> bool {
+        let mut command = self.command();
+        command.args(["--parallelism", &parallelism.to_string()]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command");
+        let started = Instant::now();
+        while started.elapsed() < after {
+            if let Some(status) = child.try_wait().expect("a child") {
+                let output = child.wait_with_output().expect("a child");
+                assert!(status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                return false;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().expect("a child can be killed");
+        child.wait().expect("a child");
+        true
+    }
+
+    fn rows(&self) -> Vec<String> {
+        lines(&self.path("out").join(&self.sink))
+    }
+}
+
+/// The lines of all visible files in a folder, sorted.
+fn lines(folder: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    for file in fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
+        let path = file.expect("a folder that stays").path();
+        if !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')) {
+            let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            lines.extend(text.lines().map(str::to_owned));
+        }
+    }
+    lines.sort();
+    lines
+}
+
+#[track_caller]
+fn assert_same(found: &[String], expected: &[String], what: &str) {
+    let difference = found.iter().zip(expected).find(|(found, expected)| found != expected);
+    assert!(
+        found.len() == expected.len() && difference.is_none(),
+        "{what}: {} rows found, {} expected; first difference {difference:?}",
+        found.len(),
+        expected.len()
+    );
+}
+
+/// Numbers that look random, the same ones for a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// Kills a job again and again, each time a little later than it takes to start, and compares what it wrote in the end.
+/// A round is the life of one job; there are as many as it takes to kill so often.
+fn kill(make: impl Fn() -> Subject, kills: u32, longest: u64, seed: u64) {
+    let mut random = Random(seed);
+    let expected = make().undisturbed();
+    assert!(!expected.is_empty());
+    let mut killed = 0;
+    while killed < kills {
+        let subject = make();
+        let mut of_round = 0;
+        while of_round < 8 && subject.run_and_kill(Duration::from_millis(20 + random.below(longest))) {
+            of_round += 1;
+        }
+        killed += of_round;
+        subject.run();
+        assert_same(&subject.rows(), &expected, &format!("seed {seed}, after {of_round} kills"));
+    }
+}
+
+/// Checkpoints as often as they can be had.
+const OFTEN: (&str, &str) = ("parallelism = 2", "parallelism = 2\ncheckpoint = { interval = \"5ms\" }");
+
+#[test]
+fn flights_killed_at_any_moment() {
+    kill(|| Subject::example("delays", &[OFTEN]), 6, 300, 0x5eed_0001);
+}
+
+#[test]
+fn sessions_killed_at_any_moment() {
+    kill(|| Subject::example("rotations", &[OFTEN]), 6, 300, 0x5eed_0002);
+}
+
+#[test]
+fn word_count_killed_at_any_moment() {
+    let split = ("format = \"jsonl\"\nschema", "format = \"jsonl\"\nsplit-size = \"2KiB\"\nschema");
+    kill(|| Subject::example("wordcount", &[OFTEN, split]), 6, 250, 0x5eed_0003);
+}
+
+#[test]
+fn sliding_windows_killed_at_any_moment() {
+    let paced = ("records = 1000000", "records = 150000\nrate = 200000");
+    kill(|| Subject::example("nexmark-q5", &[OFTEN, paced]), 6, 900, 0x5eed_0004);
+}
+
+#[test]
+fn a_run_to_the_end_has_the_same_rows_and_takes_a_last_checkpoint() {
+    let subject = Subject::example("delays", &[OFTEN]);
+    let summary = subject.run().json();
+    assert_same(&subject.rows(), &subject.undisturbed(), "with checkpoints");
+    let checkpoints = &summary["checkpoints"];
+    assert!(checkpoints["completed"].as_u64().is_some_and(|n| n >= 1), "{checkpoints}");
+    assert_eq!(checkpoints["failed"], Value::from(0), "{checkpoints}");
+    let again = subject.run();
+    assert!(again.stderr.contains("going on from checkpoint"), "{}", again.stderr);
+    assert_same(&subject.rows(), &subject.undisturbed(), "restored from its end");
+}
+
+#[test]
+fn killed_and_restored_at_another_parallelism() {
+    let paced = ("records = 1000000", "records = 200000\nrate = 150000");
+    for example in ["nexmark-q5", "nexmark-q7"] {
+        let subject = Subject::example(example, &[OFTEN, paced]);
+        let expected = subject.undisturbed();
+        for (at, parallelism) in [1, 2, 4, 3].into_iter().enumerate() {
+            subject.run_and_kill_at(parallelism, Duration::from_millis(350 + 20 * at as u64));
+        }
+        subject.run_at(1);
+        assert_same(&subject.rows(), &expected, example);
+    }
+}
+
+#[test]
+fn a_job_that_fails_for_a_while_goes_on_from_its_newest_checkpoint() {
+    let strict = (
+        "parallelism = 2",
+        "parallelism = 2\ncheckpoint = { interval = \"5ms\", tolerable-failures = 0 }\n\
+         restart = { strategy = \"fixed-delay\", attempts = 1000, delay = \"50ms\" }",
+    );
+    let paced = ("records = 1000000", "records = 200000\nrate = 100000");
+    let subject = Subject::example("nexmark-q5", &[strict, paced]);
+    let mut command = subject.command();
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command");
+    thread::sleep(Duration::from_millis(900));
+    // In the place of the folder with the checkpoints stands a file for a while.
+    let (folder, away) = (subject.path("checkpoints/nexmark-q5"), subject.path("away"));
+    fs::rename(&folder, &away).expect("the job has made it");
+    fs::write(&folder, "in the way").expect("a temporary folder can be written to");
+    thread::sleep(Duration::from_millis(300));
+    fs::remove_file(&folder).expect("it was made just now");
+    fs::rename(&away, &folder).expect("it was moved just now");
+    let output = child.wait_with_output().expect("a child");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let summary: Value = serde_json::from_str(stdout.lines().last().unwrap_or_default()).expect("a summary");
+    let failures = summary["failures"].as_array().expect("it has failed");
+    let cause = failures[0]["cause"].as_str().expect("a text");
+    assert!(cause.contains("checkpoint") && cause.contains("checkpoints/nexmark-q5"), "{cause}");
+    assert_same(&subject.rows(), &subject.undisturbed(), "after failures");
+}
+
+#[test]
+fn a_job_that_fails_for_ever_is_given_up_after_its_attempts() {
+    let job = r#"
+        [job]
+        name = "poisoned"
+        restart = { strategy = "fixed-delay", attempts = 2, delay = "10ms" }
+        [module.hostile]
+        path = "${MILLSTREAM_GUESTS}/hostile.wasm"
+        [source.numbers]
+        connector = "generator"
+        fields = { n = { kind = "sequence", start = 1 } }
+        records = 1000
+        [operator.victim]
+        function = "hostile.poison"
+        input = "numbers"
+        [sink.out]
+        connector = "file"
+        input = "victim"
+        path = "${MILLSTREAM_OUT}/poisoned"
+        format = "jsonl"
+    "#;
+    let subject = Subject::new(job, "poisoned");
+    let output = finish(&mut subject.command());
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    assert!(output.stderr.contains("the number 100 is poison"), "{}", output.stderr);
+    assert_eq!(output.stderr.matches("is started again").count(), 2, "{}", output.stderr);
+    assert!(subject.rows().is_empty(), "nothing of a failed job is visible");
+}
+
+#[test]
+fn what_cannot_be_restored_is_refused_before_anything_runs() {
+    let subject = Subject::example("delays", &[OFTEN]);
+    subject.run();
+    let job = fs::read_to_string(subject.path("job.toml")).expect("it was written");
+    let refused = |job: String, words: &[&str]| {
+        fs::write(subject.path("job.toml"), job).expect("a temporary folder can be written to");
+        let output = finish(&mut subject.command());
+        assert_eq!(output.code, Some(3), "{}", output.stderr);
+        let text = output.stderr.replace(['│', '\n'], " ");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        words
+            .iter()
+            .for_each(|word| assert!(text.contains(word), "`{word}` is missing in\n{}", output.stderr));
+    };
+    refused(
+        job.replace("name = \"delays\"", "name = \"delays\"\nmax-parallelism = 64"),
+        &["128 key groups", "64", "max-parallelism = 128"],
+    );
+    refused(job.replace("by_carrier", "by_airline"), &["state of `by_carrier`", "would be lost"]);
+    let metadata = newest_metadata(&subject.path("checkpoints/delays/run-00001"));
+    let bytes = fs::read(&metadata).expect("a checkpoint");
+    fs::write(&metadata, &bytes[..bytes.len() / 2]).expect("a temporary folder can be written to");
+    fs::write(subject.path("job.toml"), job).expect("a temporary folder can be written to");
+    let output = finish(&mut subject.command());
+    assert_eq!(output.code, Some(4), "{}", output.stderr);
+    assert!(output.stderr.contains("cut short"), "{}", output.stderr);
+}
+
+fn newest_metadata(run: &Path) -> PathBuf {
+    let folders = fs::read_dir(run).unwrap_or_else(|e| panic!("{}: {e}", run.display()));
+    let number = |path: &PathBuf| {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        name.strip_prefix("chk-").and_then(|n| n.parse::<u64>().ok())
+    };
+    let checkpoints = folders.map(|f| f.expect("a folder that stays").path()).filter(|p| number(p).is_some());
+    checkpoints.max_by_key(number).expect("a checkpoint").join("_metadata")
+}
