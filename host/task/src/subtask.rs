@@ -20,7 +20,7 @@ use crate::{
 /// Where a subtask's elements come from.
 pub enum Input {
     /// Other subtasks.
-    Gate(InputGate),
+    Gate(Box<InputGate>),
     /// The outside.
     Source(SourceTask),
 }
@@ -87,7 +87,7 @@ impl Subtask {
         chain.open().await?;
         let source = match input {
             Input::Gate(gate) => {
-                let reading = GateReading { gate, ended };
+                let reading = GateReading { gate: *gate, ended };
                 reading.run(&mut chain, &mut mailbox, &mut checkpoints).await?;
                 None
             }

@@ -212,7 +212,7 @@ fn run(
         ];
         let chain = Chain::new(operators, Vec::new());
         let subtask = Subtask {
-            input: Input::Gate(InputGate::new(channels)),
+            input: Input::Gate(Box::new(InputGate::new(channels))),
             chain,
             mailbox: Mailbox::new().1,
             checkpoints: None,

@@ -93,7 +93,7 @@ impl Pair {
             ChainedOperator { operator: Some(counter), ctx: context("counter"), outputs: vec![vec![]] };
         let parts = [
             (Input::Source(source), Chain::new(vec![head], vec![edge])),
-            (Input::Gate(InputGate::new(channels)), Chain::new(vec![counter], Vec::new())),
+            (Input::Gate(Box::new(InputGate::new(channels))), Chain::new(vec![counter], Vec::new())),
         ];
         let mut mails = Vec::new();
         let mut restore = restore.map(Vec::from).unwrap_or_default().into_iter();

@@ -79,7 +79,7 @@ impl SubtaskBuilder {
                 let task = self.source(source, vertex.head(), &ctx, splits.clone());
                 Input::Source(task.map_err(|source| TaskError::Operator { operator: ctx.name(), source })?)
             }
-            _ => Input::Gate(gate),
+            _ => Input::Gate(Box::new(gate)),
         };
         let (chain, checkpoints) = (Chain::new(operators, partitions), self.checkpoints.clone());
         Ok(Subtask { input, chain, mailbox, checkpoints, restore: None })

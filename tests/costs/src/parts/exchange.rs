@@ -80,7 +80,7 @@ fn receiver(transport: &LocalTransport, target: u32) -> Subtask {
     let gate = transport.gate(&[channel(target)], GateBudget::default()).expect("a new channel");
     let channels = gate.into_iter().map(|receiver| GateChannel { port: 0, receiver }).collect();
     let end = ChainedOperator { operator: Some(Box::new(Discard)), ctx: place(), outputs: vec![Vec::new()] };
-    let input = Input::Gate(InputGate::new(channels));
+    let input = Input::Gate(Box::new(InputGate::new(channels)));
     subtask(input, Chain::new(vec![end], Vec::new()))
 }
 
