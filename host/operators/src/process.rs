@@ -317,7 +317,7 @@ impl Operator for ProcessOperator {
             let result = self.function.end_of_input(&mut call).await;
             self.settle_lifecycle("lifecycle.end-of-input", call, result, out)?;
         }
-        let dropped = self.keyed.as_mut().map_or(0, |keyed| keyed.drop_timers(Clock::Processing));
+        let dropped = self.keyed.as_mut().map_or(Ok(0), |keyed| keyed.drop_timers(Clock::Processing))?;
         self.calls.add(|metrics| &metrics.timers_dropped, dropped as usize);
         Ok(Progress::Done)
     }

@@ -105,7 +105,7 @@ pub trait KeyedBackend: Send {
     fn pending_timers(&self, clock: Clock) -> u64;
 
     /// Drops all timers of a clock and says how many they were. Not during a call.
-    fn drop_timers(&mut self, clock: Clock) -> u64;
+    fn drop_timers(&mut self, clock: Clock) -> Result<u64, StateError>;
 
     /// How many keys have a state or a timer.
     fn key_count(&self) -> usize;

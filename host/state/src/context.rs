@@ -91,7 +91,7 @@ impl KeyedContext {
     }
 
     /// Drops all timers of a clock, between calls, and says how many they were.
-    pub fn drop_timers(&mut self, clock: Clock) -> u64 {
+    pub fn drop_timers(&mut self, clock: Clock) -> Result<u64, StateError> {
         self.backend.drop_timers(clock)
     }
 

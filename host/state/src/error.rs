@@ -35,6 +35,16 @@ pub enum StateError {
     /// Stored bytes that are no entries of a snapshot.
     #[error("a chunk of a snapshot is damaged: it ends in the middle of an entry")]
     DamagedChunk,
+    /// A store on disk that cannot be read or written.
+    #[error("state on disk in `{path}` cannot be {action}: {cause}")]
+    Store {
+        /// Its folder.
+        path: String,
+        /// What was to be done with it, as a participle.
+        action: &'static str,
+        /// What it says.
+        cause: String,
+    },
     /// A snapshot has a state that the function does not declare.
     #[error("the snapshot has state `{name}`, which the function does not declare")]
     NotDeclared {

@@ -213,6 +213,24 @@ impl KeyTable {
         self.directory.capacity()
     }
 
+    /// The number of the current call, or of the last one. Numbers ascend until they start again.
+    pub(crate) fn call(&self) -> u32 {
+        self.call
+    }
+
+    /// The number of the call that named the key of an occupied slot last; 0 if none has.
+    pub(crate) fn touched(&self, slot: u32) -> u32 {
+        self.records[slot as usize].call
+    }
+
+    /// What a slot takes without the directory.
+    pub(crate) const BYTES_PER_SLOT: usize = size_of::<Record>();
+
+    /// The bytes of the directory and of long keys.
+    pub(crate) fn bytes_elsewhere(&self) -> usize {
+        self.directory.bytes() + self.long_keys.bytes()
+    }
+
     fn start_call(&mut self) {
         self.call = self.call.wrapping_add(1);
         if self.call == 0 {

@@ -5,7 +5,9 @@
 
 mod arrays;
 mod backend;
+mod backing;
 mod bits;
+mod cached_backend;
 mod cell_store;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -39,6 +41,10 @@ mod window_state;
 mod window_tests;
 
 pub use backend::{KeyedBackend, MapKeys};
+#[cfg(any(test, feature = "conformance"))]
+pub use backing::InMemoryStore;
+pub use backing::{BackingStore, ByteRows, Found, Table, Visit};
+pub use cached_backend::{CacheOptions, CachedBackend};
 pub use context::{KeyedContext, StateId};
 pub use error::StateError;
 pub use grouping::Grouping;

@@ -13,6 +13,8 @@ use crate::{
 pub(crate) struct ListStore {
     codec: RowCodec,
     lists: Vec<List>,
+    /// What all lists have room for.
+    bytes: usize,
 }
 
 /// Encoded rows, one behind the other.
@@ -33,9 +35,19 @@ impl ListStore {
         &self.lists[slot as usize].bytes
     }
 
+    /// What a slot takes without its rows.
+    pub(crate) const BYTES_PER_SLOT: usize = size_of::<List>();
+
+    /// The bytes that rows take.
+    pub(crate) fn bytes_elsewhere(&self) -> usize {
+        self.bytes
+    }
+
     /// Gives a slot encoded rows in the place of those that it has.
     pub(crate) fn put_encoded(&mut self, slot: u32, rows: u32, bytes: Vec<u8>) {
-        self.lists[slot as usize] = List { rows, bytes };
+        self.bytes += bytes.capacity();
+        let before = std::mem::replace(&mut self.lists[slot as usize], List { rows, bytes });
+        self.bytes -= before.bytes.capacity();
     }
 
     /// Appends row `rows[i]` to the list of slot `slots[i]`, in order.
@@ -43,8 +55,10 @@ impl ListStore {
         let writer = self.codec.writer(columns);
         for (slot, row) in slots {
             let list = &mut self.lists[slot as usize];
+            let before = list.bytes.capacity();
             writer.write(row, &mut list.bytes);
             list.rows += 1;
+            self.bytes += list.bytes.capacity() - before;
         }
     }
 
@@ -65,14 +79,16 @@ impl ListStore {
     pub(crate) fn move_rows(&mut self, from: u32, into: u32) {
         let moved = std::mem::take(&mut self.lists[from as usize]);
         let list = &mut self.lists[into as usize];
+        self.bytes -= moved.bytes.capacity() + list.bytes.capacity();
         list.bytes.extend_from_slice(&moved.bytes);
         list.rows += moved.rows;
+        self.bytes += list.bytes.capacity();
     }
 }
 
 impl SlotStore for ListStore {
     fn new(columns: &[Column]) -> Self {
-        Self { codec: RowCodec::new(columns), lists: Vec::new() }
+        Self { codec: RowCodec::new(columns), lists: Vec::new(), bytes: 0 }
     }
 
     fn grow(&mut self, slots: usize) {
@@ -82,17 +98,19 @@ impl SlotStore for ListStore {
     }
 
     fn remove(&mut self, slot: u32) {
-        self.lists[slot as usize] = List::default();
+        self.bytes -= std::mem::take(&mut self.lists[slot as usize]).bytes.capacity();
     }
 }
 
 impl WindowStore for ListStore {
     fn clear(&mut self) {
         self.lists.clear();
+        self.bytes = 0;
     }
 
     fn copy_from(&mut self, other: &Self) {
         self.lists.clone_from(&other.lists);
+        self.bytes = self.lists.iter().map(|list| list.bytes.capacity()).sum();
     }
 }
 

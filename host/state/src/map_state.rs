@@ -16,6 +16,8 @@ pub(crate) struct MapState {
     codec: RowCodec,
     /// Rows by map key; a slot without entries has no map.
     maps: Vec<Option<Box<Rows>>>,
+    /// About what all stored entries take.
+    bytes: usize,
     /// By group.
     written: BTreeMap<u32, Written>,
 }
@@ -33,7 +35,7 @@ struct Written {
 
 impl MapState {
     pub(crate) fn new(columns: &[Column]) -> Self {
-        Self { codec: RowCodec::new(columns), maps: Vec::new(), written: BTreeMap::new() }
+        Self { codec: RowCodec::new(columns), maps: Vec::new(), bytes: 0, written: BTreeMap::new() }
     }
 
     pub(crate) fn grow(&mut self, slots: usize) {
@@ -53,7 +55,41 @@ impl MapState {
 
     /// Stores an entry.
     pub(crate) fn put(&mut self, slot: u32, map_key: &[u8], row: &[u8]) {
-        self.maps[slot as usize].get_or_insert_default().insert(map_key.into(), row.into());
+        let map = self.maps[slot as usize].get_or_insert_default();
+        self.bytes += bytes_of(map_key, row);
+        if let Some(before) = map.insert(map_key.into(), row.into()) {
+            self.bytes -= bytes_of(map_key, &before);
+        }
+    }
+
+    /// What a slot takes without its entries.
+    pub(crate) const BYTES_PER_SLOT: usize = size_of::<Option<Box<Rows>>>();
+
+    /// About how many bytes entries take.
+    pub(crate) fn bytes_elsewhere(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many entries are stored for a slot.
+    pub(crate) fn len(&self, slot: u32) -> usize {
+        self.maps[slot as usize].as_ref().map_or(0, |map| map.len())
+    }
+
+    /// The row that is stored for a map key.
+    pub(crate) fn stored_row(&self, slot: u32, map_key: &[u8]) -> Option<&[u8]> {
+        self.maps[slot as usize].as_ref()?.get(map_key).map(|row| &**row)
+    }
+
+    /// How many entries of a group the call has removed.
+    pub(crate) fn removed_in_call(&self, group: u32) -> usize {
+        self.written.get(&group).map_or(0, |w| w.rows.values().filter(|row| row.is_none()).count())
+    }
+
+    /// Forgets what is stored for a slot.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        if let Some(map) = self.maps[slot as usize].take() {
+            self.bytes -= map.iter().map(|(map_key, row)| bytes_of(map_key, row)).sum::<usize>();
+        }
     }
 
     /// The values of pairs (group, map key), as the call sees them.
@@ -119,9 +155,13 @@ impl MapState {
     pub(crate) fn commit(&mut self, slot_of_group: &[u32], cleared: &mut Vec<u32>) {
         for (group, written) in std::mem::take(&mut self.written) {
             let slot = slot_of_group[group as usize];
-            let stored = self.maps[slot as usize].take().filter(|_| !written.cleared);
-            let mut map = stored.unwrap_or_default();
+            if written.cleared {
+                self.remove(slot);
+            }
+            let mut map = self.maps[slot as usize].take().unwrap_or_default();
             for (map_key, row) in written.rows {
+                let before = map.get(&map_key).map_or(0, |row| bytes_of(&map_key, row));
+                self.bytes = self.bytes + row.as_ref().map_or(0, |row| bytes_of(&map_key, row)) - before;
                 match row {
                     Some(row) => map.insert(map_key, row),
                     None => map.remove(&map_key),
@@ -180,3 +220,11 @@ impl MapState {
         })
     }
 }
+
+/// About what an entry takes in memory.
+fn bytes_of(map_key: &[u8], row: &[u8]) -> usize {
+    map_key.len() + row.len() + ENTRY
+}
+
+/// What an entry takes beside its bytes: two boxes and its part of the tree and of the allocator's rounding.
+const ENTRY: usize = 64;

@@ -3,24 +3,27 @@
 //! One key table gives each key a slot; every state is an array, or some, by slot, and so are the timers. A slot is
 //! given up at the end of a call in which its key was new or lost something, if nothing is left there.
 
-mod snapshot;
+pub(crate) mod snapshot;
 
 use millstream_types::{
     Cells, Clock, EncodedKeys, Entries, MaxParallelism, Runs, State, StateKind, StatePart,
 };
 
 use crate::{
-    Grouping, KeyTable, KeyedBackend, MapKeys, StateError, list_state::ListState, map_state::MapState,
-    timer_wheel::Entry, timers::Timers, value_state::ValueState,
+    Grouping, KeyTable, KeyedBackend, MapKeys, StateError, bits::Bits, list_state::ListState,
+    list_store::ListStore, map_state::MapState, slot_store::SlotStore, timer_wheel::Entry, timers::Timers,
+    value_state::ValueState,
 };
 
 /// Keyed state and timers in memory.
 pub struct MemoryBackend {
-    keys: KeyTable,
-    states: Vec<Store>,
+    pub(crate) keys: KeyTable,
+    pub(crate) states: Vec<Store>,
     event: Timers,
     processing: Timers,
-    grouping: Grouping,
+    pub(crate) grouping: Grouping,
+    /// Slots that are not given up though nothing is there: a store behind this one has something of their keys.
+    pub(crate) kept: Bits,
     changes: Vec<TimerChange>,
     /// The timers that the current call is about, and their times once more for whoever fires them.
     fired: Vec<Entry>,
@@ -30,7 +33,7 @@ pub struct MemoryBackend {
     emptied: Vec<u32>,
 }
 
-enum Store {
+pub(crate) enum Store {
     Value(ValueState),
     List(ListState),
     Map(MapState),
@@ -55,6 +58,7 @@ impl MemoryBackend {
             event: Timers::new(),
             processing: Timers::new(),
             grouping: Grouping::default(),
+            kept: Bits::default(),
             changes: Vec::new(),
             fired: Vec::new(),
             fired_clock: Clock::Event,
@@ -63,11 +67,48 @@ impl MemoryBackend {
         }
     }
 
-    fn timers(&mut self, clock: Clock) -> &mut Timers {
+    pub(crate) fn timers_of(&self, clock: Clock) -> &Timers {
+        match clock {
+            Clock::Event => &self.event,
+            Clock::Processing => &self.processing,
+        }
+    }
+
+    pub(crate) fn timers(&mut self, clock: Clock) -> &mut Timers {
         match clock {
             Clock::Event => &mut self.event,
             Clock::Processing => &mut self.processing,
         }
+    }
+
+    /// Whether a slot has anything.
+    pub(crate) fn is_present(&self, slot: u32) -> bool {
+        self.event.has(slot) || self.processing.has(slot) || self.states.iter().any(|s| s.is_present(slot))
+    }
+
+    /// Makes room in every state for the keys that there are now.
+    pub(crate) fn grow(&mut self) {
+        let slots = self.keys.slots();
+        self.states.iter_mut().for_each(|s| s.grow(slots));
+    }
+
+    /// Forgets a key and all that it has, between calls.
+    pub(crate) fn forget(&mut self, slot: u32) {
+        self.states.iter_mut().for_each(|s| s.remove(slot));
+        self.event.remove_all(slot);
+        self.processing.remove_all(slot);
+        self.keys.remove(slot);
+    }
+
+    /// The bytes of memory that a slot takes, apart from what texts, lists and maps have elsewhere.
+    pub(crate) fn bytes_per_slot(&self) -> usize {
+        let states: usize = self.states.iter().map(Store::bytes_per_slot).sum();
+        KeyTable::BYTES_PER_SLOT + states + self.event.bytes_per_slot() + self.processing.bytes_per_slot()
+    }
+
+    /// The bytes of memory that do not go by slots.
+    pub(crate) fn bytes_elsewhere(&self) -> usize {
+        self.keys.bytes_elsewhere() + self.states.iter().map(Store::bytes_elsewhere).sum::<usize>()
     }
 
     fn value(&mut self, state: usize) -> (&mut ValueState, &[u32]) {
@@ -113,9 +154,12 @@ impl MemoryBackend {
     fn end_call(&mut self) {
         let mut candidates = std::mem::take(&mut self.emptied);
         candidates.extend(self.grouping.created.iter().map(|&g| self.grouping.slot_of_group[g as usize]));
-        let Self { keys, states, event, processing, .. } = self;
+        let Self { keys, states, event, processing, kept, .. } = self;
         keys.remove_where(&candidates, |slot| {
-            !event.has(slot) && !processing.has(slot) && !states.iter().any(|s| s.is_present(slot))
+            !event.has(slot)
+                && !processing.has(slot)
+                && !states.iter().any(|s| s.is_present(slot))
+                && !kept.get(slot)
         });
         candidates.clear();
         self.emptied = candidates;
@@ -263,12 +307,12 @@ impl KeyedBackend for MemoryBackend {
         }
     }
 
-    fn drop_timers(&mut self, clock: Clock) -> u64 {
+    fn drop_timers(&mut self, clock: Clock) -> Result<u64, StateError> {
         let mut emptied = std::mem::take(&mut self.emptied);
         let dropped = self.timers(clock).clear_all(|slot| emptied.push(slot));
         self.emptied = emptied;
         self.end_call();
-        dropped
+        Ok(dropped)
     }
 
     fn key_count(&self) -> usize {
@@ -305,7 +349,34 @@ impl Store {
         }
     }
 
-    fn is_present(&self, slot: u32) -> bool {
+    fn remove(&mut self, slot: u32) {
+        match self {
+            Store::Value(s) => s.store_mut().remove(slot),
+            Store::List(s) => s.store_mut().remove(slot),
+            Store::Map(s) => s.remove(slot),
+            Store::Elsewhere => {}
+        }
+    }
+
+    fn bytes_per_slot(&self) -> usize {
+        match self {
+            Store::Value(s) => s.store().rows().bytes_per_slot(),
+            Store::List(_) => ListStore::BYTES_PER_SLOT,
+            Store::Map(_) => MapState::BYTES_PER_SLOT,
+            Store::Elsewhere => 0,
+        }
+    }
+
+    fn bytes_elsewhere(&self) -> usize {
+        match self {
+            Store::Value(s) => s.store().rows().bytes_elsewhere(),
+            Store::List(s) => s.store().bytes_elsewhere(),
+            Store::Map(s) => s.bytes_elsewhere(),
+            Store::Elsewhere => 0,
+        }
+    }
+
+    pub(crate) fn is_present(&self, slot: u32) -> bool {
         match self {
             Store::Value(s) => s.is_present(slot),
             Store::List(s) => s.is_present(slot),

@@ -44,6 +44,34 @@ impl RowCodec {
         }
     }
 
+    /// Cuts a row off the front of `bytes`.
+    pub(crate) fn split_row<'a>(&self, bytes: &mut &'a [u8]) -> Result<&'a [u8], StateError> {
+        let length = self.length(bytes).ok_or(StateError::DamagedRow)?;
+        let (row, rest) = bytes.split_at_checked(length).ok_or(StateError::DamagedRow)?;
+        *bytes = rest;
+        Ok(row)
+    }
+
+    /// The length of the row that `bytes` start with.
+    fn length(&self, bytes: &[u8]) -> Option<usize> {
+        let mut length = self.types.len().div_ceil(8);
+        let nulls = bytes.get(..length)?;
+        for (i, data_type) in self.types.iter().enumerate() {
+            if nulls[i / 8] >> (i % 8) & 1 == 0 {
+                length += match data_type {
+                    DataType::Boolean => 1,
+                    DataType::Int32 | DataType::Date | DataType::Float32 => 4,
+                    DataType::Int64 | DataType::Timestamp | DataType::Float64 => 8,
+                    DataType::Utf8 | DataType::Binary => {
+                        let (text, _) = bytes.get(length..)?.split_first_chunk::<4>()?;
+                        4 + u32::from_le_bytes(*text) as usize
+                    }
+                };
+            }
+        }
+        Some(length)
+    }
+
     /// A reader that collects rows into columns.
     pub(crate) fn reader(&self, rows: usize) -> RowReader {
         RowReader {
@@ -330,6 +358,9 @@ mod tests {
         (0..2).for_each(|row| codec.writer(&columns).write(row, &mut bytes));
         reader.read_all(&bytes, 2).expect("just written");
         assert_eq!(reader.finish().arrays, columns.arrays);
+        let mut left = &bytes[..];
+        let lengths = [(); 2].map(|()| codec.split_row(&mut left).expect("just written").len());
+        assert_eq!((lengths, left.len()), ([bytes.len() - 2, 2], 0));
     }
 
     #[test]
@@ -341,6 +372,7 @@ mod tests {
         for end in 0..bytes.len() {
             let error = codec.reader(1).read_all(&bytes[..end], 1).expect_err("cut short");
             assert_eq!(error, StateError::DamagedRow);
+            assert_eq!(codec.split_row(&mut &bytes[..end]), Err(StateError::DamagedRow));
         }
         bytes.push(0);
         assert_eq!(codec.reader(1).read_all(&bytes, 1), Err(StateError::DamagedRow));

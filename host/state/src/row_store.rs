@@ -26,6 +26,8 @@ pub(crate) struct RowStore {
     fixed: Vec<u8>,
     width: usize,
     slots: usize,
+    /// What text and bytes take that do not lie in place.
+    elsewhere: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +58,7 @@ impl RowStore {
                 width += size;
             }
         }
-        Self { columns: stored, fixed: Vec::new(), width, slots: 0 }
+        Self { columns: stored, fixed: Vec::new(), width, slots: 0, elsewhere: 0 }
     }
 
     /// Makes room for slots below `slots`; before that none of them may be named.
@@ -71,6 +73,17 @@ impl RowStore {
                 values.resize_with(slots, SmallVec::new);
             }
         }
+    }
+
+    /// What a slot takes, apart from text and bytes that do not lie in place.
+    pub(crate) fn bytes_per_slot(&self) -> usize {
+        let variable = self.columns.iter().filter(|c| matches!(c.place, Place::Variable(_))).count();
+        self.width + variable * size_of::<SmallVec<[u8; 16]>>()
+    }
+
+    /// What text and bytes take that do not lie in place.
+    pub(crate) fn bytes_elsewhere(&self) -> usize {
+        self.elsewhere
     }
 
     /// The rows of some slots.
@@ -100,8 +113,10 @@ impl RowStore {
                 Place::Variable(values) => {
                     for (&slot, row) in slots.iter().zip(rows.clone()) {
                         let bytes = &mut values[slot as usize];
+                        let before = spilled(bytes);
                         bytes.clear();
                         bytes.extend_from_slice(bytes_at(array, row));
+                        self.elsewhere = self.elsewhere + spilled(bytes) - before;
                     }
                 }
             }
@@ -117,7 +132,7 @@ impl RowStore {
                 column.nulls.set(slot, false);
             }
             if let Place::Variable(values) = &mut column.place {
-                values[slot as usize] = SmallVec::new();
+                self.elsewhere -= spilled(&std::mem::take(&mut values[slot as usize]));
             }
         }
     }
@@ -158,6 +173,7 @@ impl SlotStore for RowStore {
 impl WindowStore for RowStore {
     fn clear(&mut self) {
         self.slots = 0;
+        self.elsewhere = 0;
         self.fixed.clear();
         for column in &mut self.columns {
             column.nulls = Bits::default();
@@ -171,6 +187,11 @@ impl WindowStore for RowStore {
         self.columns.clone_from(&other.columns);
         self.fixed.clone_from(&other.fixed);
         self.slots = other.slots;
+        let variable = self.columns.iter().filter_map(|column| match &column.place {
+            Place::Variable(values) => Some(values),
+            Place::Fixed(_) => None,
+        });
+        self.elsewhere = variable.flatten().map(spilled).sum();
     }
 }
 
@@ -192,6 +213,12 @@ impl StoredColumn {
             slots.iter().zip(rows).for_each(|(&slot, row)| _ = self.nulls.set(slot, array.is_null(row)));
         }
     }
+}
+
+/// What a value takes that does not lie in place.
+#[inline]
+fn spilled(value: &SmallVec<[u8; 16]>) -> usize {
+    if value.spilled() { value.capacity() } else { 0 }
 }
 
 /// One column among the values of fixed width.

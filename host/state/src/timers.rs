@@ -157,6 +157,35 @@ impl Timers {
         due.iter().for_each(|entry| self.enter_earliest(entry.slot));
     }
 
+    /// The earliest time of a slot.
+    pub(crate) fn earliest(&self, slot: u32) -> Option<i64> {
+        let set = self.sets.get(slot as usize)?;
+        (set.rest != Rest::EMPTY).then_some(set.earliest)
+    }
+
+    /// Clears the timers of a slot and says how many they were.
+    pub(crate) fn remove_all(&mut self, slot: u32) -> u64 {
+        let before = self.pending;
+        while self.has(slot) {
+            self.remove_earliest(slot);
+        }
+        self.drop_passed_over();
+        before - self.pending
+    }
+
+    /// All times, in order.
+    #[cfg(test)]
+    pub(crate) fn times_in_order(&self) -> impl Iterator<Item = i64> {
+        let mut times: Vec<i64> = (0..self.sets.len() as u32).flat_map(|slot| self.times(slot)).collect();
+        times.sort_unstable();
+        times.into_iter()
+    }
+
+    /// About how many bytes a slot takes, here and in the wheel.
+    pub(crate) fn bytes_per_slot(&self) -> usize {
+        if self.sets.is_empty() { 0 } else { size_of::<TimeSet>() + 2 * size_of::<Entry>() }
+    }
+
     /// Clears all timers, which are handed to `dropped`.
     pub(crate) fn clear_all(&mut self, mut dropped: impl FnMut(u32)) -> u64 {
         for (slot, set) in self.sets.iter_mut().enumerate() {

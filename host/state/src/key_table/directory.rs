@@ -29,6 +29,11 @@ impl Directory {
         self.entries.len() / 2
     }
 
+    /// What it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.len() * size_of::<Entry>()
+    }
+
     /// Forgets all entries and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.entries.fill(Entry::EMPTY);

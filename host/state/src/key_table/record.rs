@@ -99,6 +99,7 @@ fn pad(key: &[u8]) -> u128 {
 pub(super) struct LongKeys {
     keys: Vec<Box<[u8]>>,
     free: Vec<u32>,
+    bytes: usize,
 }
 
 impl LongKeys {
@@ -106,6 +107,12 @@ impl LongKeys {
     pub(super) fn clear(&mut self) {
         self.keys.clear();
         self.free.clear();
+        self.bytes = 0;
+    }
+
+    /// About what they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes + self.keys.len() * size_of::<Box<[u8]>>()
     }
 
     /// How many there is room for.
@@ -119,6 +126,7 @@ impl LongKeys {
             self.keys.push(Box::default());
             self.keys.len() as u32 - 1
         });
+        self.bytes += key.len();
         self.keys[index as usize] = key.into();
         record.key[..4].copy_from_slice(&index.to_le_bytes());
     }
@@ -129,7 +137,7 @@ impl LongKeys {
 
     fn remove(&mut self, record: &Record) {
         let index = Self::index(record);
-        self.keys[index as usize] = Box::default();
+        self.bytes -= std::mem::take(&mut self.keys[index as usize]).len();
         self.free.push(index);
     }
 

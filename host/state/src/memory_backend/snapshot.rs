@@ -96,11 +96,8 @@ impl MemoryBackend {
         part: &StatePart,
         mut bytes: &[u8],
     ) -> Result<(), StateError> {
-        let kind = kind_of(part.form);
-        let found = states.iter().position(|s| s.name == part.name && Some(s.kind) == kind);
-        let index = found.ok_or_else(|| StateError::NotDeclared { name: part.name.clone() })?;
+        let index = declared(states, part)?;
         let state = &states[index];
-        snapshot::check(part, &state.columns)?;
         let codec = RowCodec::new(&state.columns);
         let mut keys = EncodedKeys::new();
         match &mut self.states[index] {
@@ -144,12 +141,6 @@ impl MemoryBackend {
         self.grow();
         Ok(())
     }
-
-    /// Makes room in every state for the keys that there are now.
-    fn grow(&mut self) {
-        let slots = self.keys.slots();
-        self.states.iter_mut().for_each(|s| s.grow(slots));
-    }
 }
 
 /// Reads entries, each behind its key, and hands them over.
@@ -183,6 +174,15 @@ fn read_map(map: &mut MapState, slot: u32, bytes: &mut &[u8]) -> Result<(), Stat
         map.put(slot, map_key, take_bytes(bytes)?);
     }
     Ok(())
+}
+
+/// The position of the state that a part is of, which has its columns.
+pub(crate) fn declared(states: &[State], part: &StatePart) -> Result<usize, StateError> {
+    let kind = kind_of(part.form);
+    let found = states.iter().position(|s| s.name == part.name && Some(s.kind) == kind);
+    let index = found.ok_or_else(|| StateError::NotDeclared { name: part.name.clone() })?;
+    snapshot::check(part, &states[index].columns)?;
+    Ok(index)
 }
 
 fn kind_of(form: StateForm) -> Option<StateKind> {

@@ -1,0 +1,137 @@
+//! The store with the cache in front of it does what every backend does, and says what is wrong with its disk.
+
+use std::path::Path;
+
+use arrow_array::{Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
+use millstream_state::{
+    BackingStore, ByteRows, CacheOptions, CachedBackend, KeyedBackend, StateError, Table, conformance,
+};
+use millstream_state_rocksdb::{RocksMemory, RocksStore, StateFolder};
+use millstream_types::{Cells, Columns, EncodedKeys, MaxParallelism, State, StatePart, hash_key};
+
+fn max() -> MaxParallelism {
+    MaxParallelism::new(8).expect("in range")
+}
+
+fn backend(folder: &StateFolder, states: &[State], memory: usize) -> CachedBackend {
+    let rocks = RocksMemory::new(8 << 20, 1);
+    let store = RocksStore::create(folder.next(), states, &rocks).expect("a store");
+    CachedBackend::new(states, Box::new(store), CacheOptions { max: max(), memory })
+}
+
+#[test]
+fn conforms_whatever_fits() {
+    let parent = tempfile::tempdir().expect("a folder");
+    let folder = StateFolder::create(parent.path()).expect("a folder");
+    for memory in [0, 50_000] {
+        conformance::run(|states| Box::new(backend(&folder, states, memory)));
+    }
+    let left = std::fs::read_dir(folder.path()).expect("it is there").count();
+    assert_eq!(left, 1, "of all stores that are gone, but for the lock");
+}
+
+fn write(backend: &mut CachedBackend, numbers: std::ops::Range<i64>) {
+    let mut keys = EncodedKeys::new();
+    numbers.clone().map(i64::to_be_bytes).for_each(|key| keys.push(&key, hash_key(&key)));
+    let positions: Vec<u32> = (0..keys.len() as u32).collect();
+    let texts = StringViewArray::new_null(keys.len());
+    let numbers: Int64Array = numbers.collect();
+    let values = Columns::new(keys.len(), vec![std::sync::Arc::new(numbers), std::sync::Arc::new(texts)]);
+    backend.begin(&keys).expect("a call");
+    let cells = Cells { present: vec![true; keys.len()].into(), values };
+    backend.write_values(0, &positions, cells).expect("a write");
+    backend.commit().expect("a commit");
+}
+
+/// The values of keys that were written by [`write`].
+fn read(backend: &mut CachedBackend, numbers: std::ops::Range<i64>) -> Vec<Option<i64>> {
+    let mut keys = EncodedKeys::new();
+    numbers.map(i64::to_be_bytes).for_each(|key| keys.push(&key, hash_key(&key)));
+    let positions: Vec<u32> = (0..keys.len() as u32).collect();
+    backend.begin(&keys).expect("a call");
+    let cells = backend.read_values(0, &positions).expect("a read");
+    backend.commit().expect("a commit");
+    let values = cells.values.arrays[0].as_primitive::<Int64Type>();
+    (0..keys.len()).map(|i| cells.present.value(i).then(|| values.value(i))).collect()
+}
+
+/// The parts that a subtask of so many gets of all that were written.
+fn dealt(parts: &[StatePart], subtask: u32, parallelism: u32) -> Vec<StatePart> {
+    let mine = |part: &StatePart| {
+        let mut part = part.clone();
+        part.chunks.retain(|c| c.key_group.is_some_and(|g| max().owner_of(g, parallelism) == subtask));
+        part
+    };
+    parts.iter().map(mine).collect()
+}
+
+#[test]
+fn state_goes_from_one_parallelism_to_another() {
+    const KEYS: i64 = 20_000;
+    let parent = tempfile::tempdir().expect("a folder");
+    let folder = StateFolder::create(parent.path()).expect("a folder");
+    let states = conformance::states();
+    let mut subtasks = vec![backend(&folder, &states, 100_000)];
+    (0..KEYS).step_by(1000).for_each(|start| write(&mut subtasks[0], start..start + 1000));
+    for parallelism in [2, 4, 3, 1] {
+        let parts = subtasks.iter_mut().flat_map(|s| s.snapshot(&states, max()).expect("a snapshot"));
+        let parts: Vec<StatePart> = parts.collect();
+        subtasks = (0..parallelism)
+            .map(|subtask| {
+                let mut restored = backend(&folder, &states, 100_000);
+                let mine = dealt(&parts, subtask, parallelism);
+                mine.iter().for_each(|part| restored.restore(&states, part).expect("its own state"));
+                restored
+            })
+            .collect();
+        let keys: usize = subtasks.iter().map(|s| s.key_count()).sum();
+        assert_eq!(keys, KEYS as usize, "at {parallelism}");
+    }
+    let values = read(&mut subtasks[0], 0..KEYS);
+    assert!(values.iter().enumerate().all(|(i, value)| *value == Some(i as i64)));
+}
+
+fn rows(keys: &[&[u8]]) -> ByteRows {
+    let mut rows = ByteRows::new();
+    keys.iter().for_each(|key| rows.push_with(|out| out.extend_from_slice(key)));
+    rows
+}
+
+#[test]
+fn what_is_wrong_with_the_disk_is_told() {
+    let parent = tempfile::tempdir().expect("a folder");
+    let memory = RocksMemory::new(8 << 20, 1);
+    let taken = parent.path().join("a file");
+    std::fs::write(&taken, "").expect("a file");
+    let refused = RocksStore::create(taken.join("0"), &[], &memory).err().expect("no folder").to_string();
+    assert!(refused.contains("a file/0` cannot be created: "), "{refused}");
+
+    let mut store = RocksStore::create(parent.path().join("0"), &[], &memory).expect("a store");
+    for number in 0..200_000u32 {
+        store.put(Table::Keys, &number.to_be_bytes(), &[7; 100]);
+        if number % 10_000 == 0 {
+            store.apply().expect("a disk");
+        }
+    }
+    store.apply().expect("a disk");
+    damage(&parent.path().join("0"));
+    let error = store.scan(Table::Keys, &[], None, &mut |_, _| Ok(std::ops::ControlFlow::Continue(())));
+    let Err(StateError::Store { path, action, cause }) = error else { panic!("{error:?}") };
+    assert!(path.ends_with('0') && action == "read" && cause.contains("Corruption"), "{path} {action} {cause}");
+    let read = store.read(Table::Keys, &rows(&[&0u32.to_be_bytes()]), &mut |_, _| Ok(()));
+    assert!(matches!(read, Err(StateError::Store { .. })), "{read:?}");
+}
+
+/// Overwrites the files of a store but for their ends, where it looks when it opens them.
+fn damage(folder: &Path) {
+    use std::os::unix::fs::FileExt;
+
+    let files = std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    let tables: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "sst")).collect();
+    assert!(!tables.is_empty(), "so much has been written that there are files");
+    for table in tables {
+        let file = std::fs::OpenOptions::new().write(true).open(table).expect("a file");
+        let length = file.metadata().expect("a file").len();
+        file.write_all_at(&vec![0x5a; length as usize / 2], 0).expect("a disk");
+    }
+}
