@@ -19,7 +19,8 @@ impl RocksMemory {
     pub fn new(bytes: usize, instances: usize) -> Self {
         let blocks = Cache::new_lru_cache(bytes);
         let buffered = bytes / BUFFERED_PART;
-        let buffers = WriteBufferManager::new_write_buffer_manager_with_cache(buffered, false, blocks.clone());
+        let buffers =
+            WriteBufferManager::new_write_buffer_manager_with_cache(buffered, false, blocks.clone());
         // Two at a time: one takes writes while the other goes to a file.
         let buffer = (buffered / instances.max(1) / 2).clamp(SMALLEST_BUFFER, LARGEST_BUFFER);
         Self { blocks, buffers, buffer }

@@ -117,7 +117,10 @@ fn what_is_wrong_with_the_disk_is_told() {
     damage(&parent.path().join("0"));
     let error = store.scan(Table::Keys, &[], None, &mut |_, _| Ok(std::ops::ControlFlow::Continue(())));
     let Err(StateError::Store { path, action, cause }) = error else { panic!("{error:?}") };
-    assert!(path.ends_with('0') && action == "read" && cause.contains("Corruption"), "{path} {action} {cause}");
+    assert!(
+        path.ends_with('0') && action == "read" && cause.contains("Corruption"),
+        "{path} {action} {cause}"
+    );
     let read = store.read(Table::Keys, &rows(&[&0u32.to_be_bytes()]), &mut |_, _| Ok(()));
     assert!(matches!(read, Err(StateError::Store { .. })), "{read:?}");
 }

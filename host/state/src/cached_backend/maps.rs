@@ -45,10 +45,13 @@ pub(super) struct MapChange {
 /// Changes that are about to be applied, by state and slot.
 #[derive(Debug, Default)]
 pub(super) struct PendingMaps {
-    changes: Vec<(usize, u32, Option<Box<[u8]>>)>,
+    changes: Vec<SlotChange>,
     /// How many entries of a map stay that are not in the cache.
     uncached: BTreeMap<(usize, u32), u32>,
 }
+
+/// A change of a state at a slot; without a map key that of all entries.
+type SlotChange = (usize, u32, Option<Box<[u8]>>);
 
 impl MapMarks {
     pub(super) fn reset(&mut self, slot: u32) {
