@@ -49,17 +49,16 @@ impl Kind for Payload {
 
 impl Generate for Payload {
     fn generate(&mut self, numbers: &Numbers) -> Vec<(usize, Batch)> {
-        let mut bytes = Vec::with_capacity(numbers.count * LENGTH);
-        let mut record = [0; LENGTH];
+        let mut bytes = vec![0; numbers.count * LENGTH];
         let mut keys = Vec::with_capacity(numbers.count);
         let mut views = Vec::with_capacity(numbers.count);
-        for (i, offset) in numbers.iter().zip((0..).step_by(LENGTH)) {
+        let (records, _) = bytes.as_chunks_mut::<LENGTH>();
+        for ((i, record), offset) in numbers.iter().zip(records).zip((0..).step_by(LENGTH)) {
             let key = below(mix(i), self.keys);
             keys.push(key as i64);
             views.push(view(key, offset));
             record[..8].copy_from_slice(&key.to_be_bytes());
             record[8..16].copy_from_slice(&i.to_be_bytes());
-            bytes.extend_from_slice(&record);
         }
         if self.stamped {
             stamp(numbers, &mut bytes);
