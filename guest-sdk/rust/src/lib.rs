@@ -141,8 +141,56 @@
 //! assert_eq!(test.watermark(60_000).rows::<Visit>(), [Visit { visitor: "ann", clicks: 2 }]);
 //! ```
 //!
+//! # Life cycle
+//!
 //! Methods of their own are `open`, `close`, `before_barrier` and `end_of_input`; what the last two emit, by
-//! [`Collector::emit_at`], goes out before the barrier or the end.
+//! [`Collector::emit_at`], goes out before the barrier or the end, on an output that replaces. Every kind of function may
+//! have them: a map or window function is then an impl block too, with the methods `map` or `apply`. It has no keys and
+//! so no keyed state, but [`OperatorState`] of its subtask, which is there in `open` already.
+//!
+//! ```
+//! use millstream::{Collector, Function, Input, OperatorState, Output, Timestamp, testing};
+//!
+//! #[derive(Input)]
+//! struct Line<'a> {
+//!     line: &'a str,
+//! }
+//!
+//! #[derive(Output, Debug, PartialEq)]
+//! struct Numbered {
+//!     number: i64,
+//!     line: String,
+//! }
+//!
+//! #[derive(Function)]
+//! struct Numbers {
+//!     last: OperatorState<i64>,
+//! }
+//!
+//! /// Numbers the lines of a subtask, and tells how many there were.
+//! #[millstream::map(carry = "replace")]
+//! impl Numbers {
+//!     fn open(&mut self) {
+//!         self.last.get_mut().resize(1, 0);
+//!     }
+//!
+//!     fn map(&mut self, line: Line<'_>) -> Numbered {
+//!         let last = &mut self.last.get_mut()[0];
+//!         *last += 1;
+//!         Numbered { number: *last, line: line.line.to_owned() }
+//!     }
+//!
+//!     fn end_of_input(&mut self, out: &mut Collector<Numbered>) {
+//!         let number = self.last.get()[0];
+//!         out.emit_at(Timestamp(0), Numbered { number, line: "lines".to_owned() });
+//!     }
+//! }
+//!
+//! let mut test = testing::map::<Numbers>();
+//! test.run([Line { line: "a" }, Line { line: "b" }]);
+//! let end = test.end_of_input().rows::<Numbered>();
+//! assert_eq!(end, [Numbered { number: 2, line: "lines".to_owned() }]);
+//! ```
 //!
 //! # Aggregate
 //!
@@ -246,7 +294,7 @@ pub mod __private {
     pub use crate::column::{check_positions, check_rows, check_runs};
     pub use crate::columns::{Taken, column_data, columns_outcome};
     pub use crate::context::log;
-    pub use crate::function::Times;
+    pub use crate::function::{Times, subtask_states};
     pub use crate::parameters::{read as parameter_read, spec as parameter_spec};
     pub use crate::reject::Rejections;
     pub use crate::row::column;

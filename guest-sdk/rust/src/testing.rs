@@ -43,7 +43,7 @@ pub use self::rows::{Given, Seen};
 pub use self::window::{WindowTest, window};
 
 use crate::context::Level;
-use crate::function::{Function, Opened};
+use crate::function::{Call, Function, Hooks, Opened};
 use crate::host::native;
 use crate::manifest::FunctionSpec;
 
@@ -106,4 +106,37 @@ impl Setup {
         }
         self.opened.as_mut().expect("opened just now")
     }
+
+    /// Calls a hook of the function.
+    fn hook(&mut self, call: impl FnOnce(&mut dyn Hooks) -> Call) -> Results {
+        native::with(|host| host.keys.clear());
+        match call(self.opened().hooks()) {
+            Ok(outcome) => {
+                let mut results = Results::new(&self.spec);
+                results.add(outcome);
+                results
+            }
+            Err(error) => panic!("the call was refused: {error}"),
+        }
+    }
 }
+
+macro_rules! hooks {
+    ($test:ident) => {
+        impl $test {
+            /// Ends the input: the function's hook is called.
+            pub fn end_of_input(&mut self) -> Results {
+                self.setup.hook(|function| function.end_of_input())
+            }
+
+            /// Calls the function's hook before a barrier.
+            pub fn before_barrier(&mut self) -> Results {
+                self.setup.hook(|function| function.before_barrier())
+            }
+        }
+    };
+}
+
+hooks!(MapTest);
+hooks!(AggregateTest);
+hooks!(WindowTest);

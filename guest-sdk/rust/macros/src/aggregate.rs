@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
-use syn::{Error, ImplItemFn, ItemImpl, Result, Type};
+use syn::{Error, Ident, ImplItemFn, ItemImpl, Result, Type};
 
 use crate::attribute::{Arguments, Carry};
 use crate::block::{Block, Ports};
@@ -47,34 +47,11 @@ impl<'a> Aggregate<'a> {
     }
 
     fn expand(&self, options: &Arguments, item: &ItemImpl) -> Result<Tokens> {
-        let name = self.block.name;
         let (key, finish) = self.finish()?;
         let (times, accumulate) = self.accumulate()?;
         let merge = self.merge();
         let spec = self.spec(options, item, &key, times)?;
-        let (hooks, lifecycle) = self.block.hooks(&Ports::default())?;
-        let opening = self.block.opening();
-        Ok(quote! { const _: () = {
-            struct Open(::millstream::function::Running<#name>);
-
-            impl ::millstream::function::Function for #name {
-                fn spec() -> ::millstream::manifest::FunctionSpec {
-                    let mut spec = #spec;
-                    spec.lifecycle = #lifecycle;
-                    spec
-                }
-
-                fn open() -> ::std::result::Result<::millstream::function::Opened, ::std::string::String> {
-                    let mut __running = ::millstream::function::Running::<#name>::open()?;
-                    #opening
-                    ::std::result::Result::Ok(
-                        ::millstream::function::Opened::Aggregate(::std::boxed::Box::new(Open(__running))),
-                    )
-                }
-            }
-
-            #hooks
-
+        let calls = quote! {
             impl ::millstream::function::AggregateFunction for Open {
                 fn accumulate(
                     &mut self,
@@ -97,7 +74,9 @@ impl<'a> Aggregate<'a> {
                     #finish
                 }
             }
-        };})
+        };
+        let ports = Ports::of_return(&self.block, &Returns::new(&self.finish.sig.output).row)?;
+        self.block.function(&quote!(Aggregate), &spec, &ports, &calls)
     }
 
     fn spec(&self, options: &Arguments, item: &ItemImpl, key: &Type, times: bool) -> Result<Tokens> {
@@ -110,6 +89,7 @@ impl<'a> Aggregate<'a> {
         Ok(quote! {{
             let mut spec = #spec;
             spec.parameters = <#name as ::millstream::function::Fields>::parameters();
+            spec.states = ::millstream::__private::subtask_states::<#name>(&spec);
             spec.key = <#key as ::millstream::Input>::columns("key");
             spec.inputs.push(::millstream::manifest::InputSpec {
                 name: "input".into(),
@@ -213,7 +193,7 @@ impl<'a> Aggregate<'a> {
             });
         }
         let returns = Returns::new(&self.finish.sig.output);
-        refuse_result(&returns, self.finish)?;
+        refuse_result(&returns, &self.finish.sig.ident)?;
         let (accumulator, output) = (&self.accumulator, elided(&returns.row));
         let call = quote! {
             __it.function.finish(&<#accumulator as ::millstream::Input>::read(&__accumulators, __at), #(#extras),*)
@@ -244,9 +224,9 @@ impl<'a> Aggregate<'a> {
 }
 
 /// Only rows can be refused, and a group or window is none.
-pub(crate) fn refuse_result(returns: &Returns, method: &ImplItemFn) -> Result<()> {
+pub(crate) fn refuse_result(returns: &Returns, method: &Ident) -> Result<()> {
     match returns.fallible {
-        true => Err(error_at(&method.sig.ident, "only rows can be refused: expected no `Result` here")),
+        true => Err(error_at(method, "only rows can be refused: expected no `Result` here")),
         false => Ok(()),
     }
 }

@@ -50,7 +50,7 @@ impl<'a> Block<'a> {
     }
 
     /// `impl Hooks`, and the hooks' names for the manifest.
-    pub(crate) fn hooks(&self, ports: &Ports) -> Result<(Tokens, Tokens)> {
+    fn hooks(&self, ports: &Ports) -> Result<(Tokens, Tokens)> {
         let (mut methods, mut names) = (Vec::new(), Vec::new());
         for (name, hook) in [("before_barrier", quote!(BeforeBarrier)), ("end_of_input", quote!(EndOfInput))]
         {
@@ -105,15 +105,57 @@ impl<'a> Block<'a> {
     }
 
     /// A call of the method `open`, if there is one.
-    pub(crate) fn opening(&self) -> Tokens {
-        match self.method("open") {
-            Some(method) => {
-                let attempt = crate::returns::Returns::new(&method.sig.output).fallible.then(|| quote!(?));
-                let context = (method.sig.inputs.len() > 1).then(|| quote!(&mut __running.context));
-                quote!(__running.function.open(#context) #attempt;)
-            }
-            None => quote!(),
+    fn opening(&self) -> Tokens {
+        let Some(method) = self.method("open") else { return quote!() };
+        let attempt = crate::returns::Returns::new(&method.sig.output).fallible.then(|| quote!(?));
+        let context = (method.sig.inputs.len() > 1).then(|| quote!(&mut __running.context));
+        quote! {
+            __running.begin(0, ::std::primitive::i64::MIN);
+            __running.function.open(#context) #attempt;
+            __running.flush();
         }
+    }
+
+    /// The function around the methods: its specification, how it opens, its hooks, and the calls of its kind, which
+    /// are items over a struct `Open` that holds a `Running`.
+    pub(crate) fn function(
+        &self,
+        kind: &Tokens,
+        spec: &Tokens,
+        ports: &Ports,
+        calls: &Tokens,
+    ) -> Result<Tokens> {
+        let name = self.name;
+        let (hooks, lifecycle) = self.hooks(ports)?;
+        let opening = self.opening();
+        Ok(quote! { const _: () = {
+            struct Open(::millstream::function::Running<#name>);
+
+            impl ::millstream::function::Function for #name {
+                fn spec() -> ::millstream::manifest::FunctionSpec {
+                    let mut spec = #spec;
+                    spec.lifecycle = #lifecycle;
+                    spec
+                }
+
+                fn open() -> ::std::result::Result<::millstream::function::Opened, ::std::string::String> {
+                    let mut __running = ::millstream::function::Running::<#name>::open()?;
+                    #opening
+                    ::std::result::Result::Ok(
+                        ::millstream::function::Opened::#kind(::std::boxed::Box::new(Open(__running))),
+                    )
+                }
+            }
+
+            #hooks
+
+            #calls
+        };})
+    }
+
+    /// The hooks that emit, or may.
+    pub(crate) fn emitting_hooks(&self) -> impl Iterator<Item = &'a ImplItemFn> {
+        ["before_barrier", "end_of_input"].into_iter().filter_map(|hook| self.method(hook))
     }
 }
 
@@ -135,6 +177,19 @@ impl Ports {
             }
         }
         Ok(ports)
+    }
+
+    /// The one port of a kind whose output is what a method returns; hooks may name it as they like.
+    pub(crate) fn of_return(block: &Block<'_>, row: &Type) -> Result<Self> {
+        let named = Self::of(&block.emitting_hooks().collect::<Vec<_>>())?;
+        match named.ports.as_slice() {
+            [] => Ok(Self { ports: vec![("out".to_owned(), elided(row))] }),
+            [_] => Ok(named),
+            [_, (second, _), ..] => {
+                let message = format!("one output, so one name for its collector: found another, `{second}`");
+                Err(Error::new(block.name.span(), message))
+            }
+        }
     }
 
     fn add(&mut self, name: String, row: &Type) {

@@ -10,6 +10,7 @@ mod block;
 mod columns;
 mod function;
 mod map;
+mod map_block;
 mod module;
 mod parameters;
 mod process;
@@ -61,8 +62,10 @@ pub fn derive_function(item: TokenStream) -> TokenStream {
     derive(item, function::derive)
 }
 
-/// Makes a function of one row a map function; with `columns`, a function of whole columns. Other options are `name =
-/// "…"`, in place of the function's own, and `carry = "replace"`, in place of `"extend"`.
+/// Makes a function of one row a map function; with `columns`, a function of whole columns. On an impl block its method
+/// `map` is the function, which has the struct's states and parameters and the methods `open`, `close`,
+/// `before_barrier` and `end_of_input`. Other options are `name = "…"`, in place of the function's own or the struct's in
+/// snake case, and `carry = "replace"`, in place of `"extend"`.
 #[proc_macro_attribute]
 pub fn map(arguments: TokenStream, item: TokenStream) -> TokenStream {
     attribute(arguments, item, map::expand)
@@ -82,7 +85,8 @@ pub fn aggregate(arguments: TokenStream, item: TokenStream) -> TokenStream {
     attribute(arguments, item, aggregate::expand)
 }
 
-/// Makes a function of a window's rows a window function. Options are `name = "…"` and `carry = "replace"`.
+/// Makes a function of a window's rows a window function; on an impl block its method `apply` is the function, as with
+/// `map`. Options are `name = "…"` and `carry = "replace"`.
 #[proc_macro_attribute]
 pub fn window(arguments: TokenStream, item: TokenStream) -> TokenStream {
     attribute(arguments, item, window::expand)

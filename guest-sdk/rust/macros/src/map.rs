@@ -2,16 +2,28 @@
 
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
-use syn::{Error, Ident, ItemFn, Result, Type};
+use syn::{Error, Ident, Item, ItemFn, Result, Type};
 
 use crate::attribute::{Arguments, Carry};
+use crate::map_block;
 use crate::returns::{Many, Returns, argument_of};
 use crate::signature::{Extra, arguments, error_at, extra};
 use crate::source::{doc, elided, plain_name, with_lifetime};
 
-/// The function as it stands, and a type of the same name that is the map function.
-pub(crate) fn expand(options: Arguments, item: ItemFn) -> Result<Tokens> {
+/// The function as it stands, and a type of the same name that is the map function; or a struct's methods, and the
+/// function around them.
+pub(crate) fn expand(options: Arguments, item: Item) -> Result<Tokens> {
     options.refuse(false, true)?;
+    let item = match item {
+        Item::Fn(item) => item,
+        Item::Impl(item) => return map_block::expand(&options, &item),
+        other => {
+            return Err(Error::new_spanned(
+                other,
+                "expected a function, or an impl block with a method `map`",
+            ));
+        }
+    };
     let map = Map::new(&options, &item)?;
     let (row, output, apply) = match options.is_columns() {
         true => map.over_columns()?,
@@ -178,7 +190,7 @@ impl<'a> Map<'a> {
 }
 
 /// A loop that makes one row of each: nothing to gather but the columns.
-fn one_each(prepare: &Tokens, output: &Type, call: &Tokens) -> Tokens {
+pub(crate) fn one_each(prepare: &Tokens, output: &Type, call: &Tokens) -> Tokens {
     quote! {
         #prepare
         let mut __builder = <#output as ::millstream::Output>::builder(__rows);
@@ -191,7 +203,7 @@ fn one_each(prepare: &Tokens, output: &Type, call: &Tokens) -> Tokens {
 }
 
 /// A loop that gathers rows and where they come from.
-fn collected(prepare: &Tokens, output: &Type, emit: &Tokens) -> Tokens {
+pub(crate) fn collected(prepare: &Tokens, output: &Type, emit: &Tokens) -> Tokens {
     quote! {
         #prepare
         let mut __out = ::millstream::Collector::<#output>::new(0, __rows);

@@ -53,40 +53,16 @@ impl<'a> Process<'a> {
             methods.into_iter().map(|method| Input::new(method, single)).collect::<Result<Vec<_>>>()?;
         let on_timer = block.method("on_timer");
         let emitting = inputs.iter().map(|input| input.method).chain(on_timer);
-        let hooks = ["before_barrier", "end_of_input"].into_iter().filter_map(|hook| block.method(hook));
-        let ports = Ports::of(&emitting.chain(hooks).collect::<Vec<_>>())?;
+        let ports = Ports::of(&emitting.chain(block.emitting_hooks()).collect::<Vec<_>>())?;
         Ok(Self { block, inputs, ports, on_timer })
     }
 
     fn expand(&self, options: &Arguments, item: &ItemImpl) -> Result<Tokens> {
-        let name = self.block.name;
         let spec = self.spec(options, item)?;
-        let (hooks, lifecycle) = self.block.hooks(&self.ports)?;
-        let opening = self.block.opening();
         let inputs = self.inputs.iter().map(|input| self.rows(input)).collect::<Result<Vec<_>>>()?;
         let (positions, count) = (0u32.., self.inputs.len() as u32);
         let timers = self.timers()?;
-        Ok(quote! { const _: () = {
-            struct Open(::millstream::function::Running<#name>);
-
-            impl ::millstream::function::Function for #name {
-                fn spec() -> ::millstream::manifest::FunctionSpec {
-                    let mut spec = #spec;
-                    spec.lifecycle = #lifecycle;
-                    spec
-                }
-
-                fn open() -> ::std::result::Result<::millstream::function::Opened, ::std::string::String> {
-                    let mut __running = ::millstream::function::Running::<#name>::open()?;
-                    #opening
-                    ::std::result::Result::Ok(
-                        ::millstream::function::Opened::Process(::std::boxed::Box::new(Open(__running))),
-                    )
-                }
-            }
-
-            #hooks
-
+        let calls = quote! {
             impl ::millstream::function::ProcessFunction for Open {
                 fn process(&mut self, __call: ::millstream::function::KeyedCall) -> ::millstream::function::Call {
                     let __it = &mut self.0;
@@ -103,7 +79,8 @@ impl<'a> Process<'a> {
                     #timers
                 }
             }
-        };})
+        };
+        self.block.function(&quote!(Process), &spec, &self.ports, &calls)
     }
 
     fn spec(&self, options: &Arguments, item: &ItemImpl) -> Result<Tokens> {

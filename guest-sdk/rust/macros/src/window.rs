@@ -2,38 +2,88 @@
 
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
-use syn::{Error, ItemFn, Result, Type};
+use syn::{Error, Item, ItemFn, ItemImpl, Result, Signature, Type};
 
+use crate::aggregate::refuse_result;
 use crate::attribute::{Arguments, Carry};
+use crate::block::{Block, Ports};
 use crate::map::{spec, unused_allowance};
 use crate::returns::Returns;
-use crate::signature::{Extra, arguments, error_at, extra};
-use crate::source::{doc, elided, plain_name, with_lifetime};
+use crate::signature::{Extra, arguments, error_at, extra, receiver};
+use crate::source::{doc, elided, plain_name, snake_case, with_lifetime};
 
-/// The function as it stands, and a type of the same name that is the window function.
-pub(crate) fn expand(options: Arguments, item: ItemFn) -> Result<Tokens> {
+/// The function as it stands, and a type of the same name that is the window function; or a struct's methods, and the
+/// function around them.
+pub(crate) fn expand(options: Arguments, item: Item) -> Result<Tokens> {
     options.refuse(true, true)?;
-    let function = Window::new(&item)?.expand(&options)?;
+    match item {
+        Item::Fn(item) => {
+            let (ident, context) = (&item.sig.ident, quote!(&self.context));
+            let function = Window::new(&item.sig, quote!(#ident), context)?.function(&options, &item)?;
+            Ok(quote!(#item #function))
+        }
+        Item::Impl(item) => block(&options, &item),
+        other => {
+            let message = "expected a function, or an impl block with a method `apply`";
+            Err(Error::new_spanned(other, message))
+        }
+    }
+}
+
+/// The impl block as it stands, and the window function around its method `apply`.
+fn block(options: &Arguments, item: &ItemImpl) -> Result<Tokens> {
+    let block = Block::new(item)?;
+    let method = block.required("apply", METHOD)?;
+    receiver(&method.sig, "&mut self")?;
+    let window = Window::new(&method.sig, quote!(__it.function.apply), quote!(&__it.context))?;
+    if window.parameters.is_some() {
+        let message = "the parameters of an impl block are fields of its struct under `#[parameter]`";
+        return Err(error_at(&method.sig.ident, message));
+    }
+    let name = block.name;
+    let fields = quote! {
+        spec.parameters = <#name as ::millstream::function::Fields>::parameters();
+        spec.states = ::millstream::__private::subtask_states::<#name>(&spec);
+    };
+    let spec =
+        window.spec(&options.name_or(snake_case(&name.to_string())), &doc(&item.attrs), options, &fields)?;
+    let begin = quote!(__it.begin(0, ::std::primitive::i64::MIN););
+    let apply = window.apply(&begin, &quote!(__it.flush();));
+    let calls = quote! {
+        impl ::millstream::function::WindowFunction for Open {
+            fn apply(&mut self, __call: ::millstream::function::WindowCall) -> ::millstream::function::Call {
+                let __it = &mut self.0;
+                #apply
+            }
+        }
+    };
+    let ports = Ports::of_return(&block, &window.returns.row)?;
+    let function = block.function(&quote!(Window), &spec, &ports, &calls)?;
     Ok(quote!(#item #function))
 }
 
-struct Window<'a> {
-    item: &'a ItemFn,
+/// A function or method that takes a window.
+struct Window {
+    /// How it is called.
+    path: Tokens,
     key: Type,
     row: Type,
     call: Vec<Tokens>,
-    parameters: Type,
+    parameters: Option<Type>,
+    returns: Returns,
 }
 
 const SHAPE: &str = "fn name(key: Key, window: Window, rows: &[Row<'_>]) -> …";
+const METHOD: &str = "fn apply(&mut self, key: Key, window: Window, rows: &[Row<'_>]) -> …";
 
-impl<'a> Window<'a> {
-    fn new(item: &'a ItemFn) -> Result<Self> {
-        let arguments = arguments(&item.sig)?;
+impl Window {
+    /// Reads a signature. `context` is what is passed for a `&Context`.
+    fn new(signature: &Signature, path: Tokens, context: Tokens) -> Result<Self> {
+        let arguments = arguments(signature)?;
         let shape =
-            || error_at(&item.sig.ident, &format!("expected `{SHAPE}`, with `()` as the key of no key"));
+            || error_at(&signature.ident, &format!("expected `{SHAPE}`, with `()` as the key of no key"));
         let (_, key) = arguments.first().ok_or_else(shape)?;
-        let (mut row, mut call, mut parameters) = (None, Vec::new(), syn::parse_quote!(()));
+        let (mut row, mut call, mut parameters) = (None, Vec::new(), None);
         for (name, r#type) in &arguments[1..] {
             if let Some(rows) = slice_of(r#type) {
                 row = Some(elided(rows));
@@ -42,29 +92,51 @@ impl<'a> Window<'a> {
             }
             call.push(match extra(name, r#type)? {
                 Extra::Window => quote!(__window),
-                Extra::Context => quote!(&self.context),
+                Extra::Context => context.clone(),
                 Extra::Parameters(declared) => {
-                    parameters = with_lifetime(declared, "'static");
+                    parameters = Some(with_lifetime(declared, "'static"));
                     quote!(&self.parameters)
                 }
                 _ => return Err(Error::new_spanned(r#type, format!("expected `{SHAPE}`"))),
             });
         }
-        Ok(Self { item, key: elided(key), row: row.ok_or_else(shape)?, call, parameters })
+        let returns = Returns::new(&signature.output);
+        refuse_result(&returns, &signature.ident)?;
+        Ok(Self { path, key: elided(key), row: row.ok_or_else(shape)?, call, parameters, returns })
     }
 
-    fn expand(&self, options: &Arguments) -> Result<Tokens> {
-        let Self { item, key, row, parameters, .. } = self;
+    /// The specification; `fields` sets what the holder of the function declares.
+    fn spec(&self, name: &str, doc: &str, options: &Arguments, fields: &Tokens) -> Result<Tokens> {
+        let Self { key, row, returns, .. } = self;
+        let spec = spec(name, doc, &quote!(Window));
+        let (output, carry) = (elided(&returns.row), options.carry_or(Carry::Extend)?.tokens());
+        Ok(quote! {{
+            let mut spec = #spec;
+            #fields
+            spec.key = <#key as ::millstream::Input>::columns("key");
+            spec.inputs.push(::millstream::manifest::InputSpec {
+                name: "input".into(),
+                keyed: true,
+                columns: <#row as ::millstream::Input>::columns("value"),
+                times: false,
+            });
+            spec.outputs.push(::millstream::manifest::OutputSpec {
+                name: "output".into(),
+                columns: <#output as ::millstream::Output>::columns("value"),
+                carry: #carry,
+            });
+            spec
+        }})
+    }
+
+    fn function(&self, options: &Arguments, item: &ItemFn) -> Result<Tokens> {
         let (vis, ident) = (&item.vis, &item.sig.ident);
+        let parameters = self.parameters.clone().unwrap_or_else(|| syn::parse_quote!(()));
         let name = options.name_or(plain_name(ident));
         let summary = format!("The window function `{name}`, as `module!` lists it.");
-        let spec = spec(&name, &doc(&item.attrs), &quote!(Window));
-        let returns = Returns::new(&item.sig.output);
-        if returns.fallible {
-            return Err(error_at(ident, "only rows can be refused: expected no `Result` here"));
-        }
-        let (output, carry) = (elided(&returns.row), options.carry_or(Carry::Extend)?.tokens());
-        let apply = self.apply(&returns);
+        let fields = quote!(spec.parameters = <#parameters as ::millstream::Parameters>::specs(););
+        let spec = self.spec(&name, &doc(&item.attrs), options, &fields)?;
+        let apply = self.apply(&quote!(self.context.begin();), &quote!(self.context.flush();));
         let unused = unused_allowance(ident);
         Ok(quote! {
             #[doc = #summary]
@@ -76,21 +148,7 @@ impl<'a> Window<'a> {
 
             impl ::millstream::function::Function for #ident {
                 fn spec() -> ::millstream::manifest::FunctionSpec {
-                    let mut spec = #spec;
-                    spec.parameters = <#parameters as ::millstream::Parameters>::specs();
-                    spec.key = <#key as ::millstream::Input>::columns("key");
-                    spec.inputs.push(::millstream::manifest::InputSpec {
-                        name: "input".into(),
-                        keyed: true,
-                        columns: <#row as ::millstream::Input>::columns("value"),
-                        times: false,
-                    });
-                    spec.outputs.push(::millstream::manifest::OutputSpec {
-                        name: "output".into(),
-                        columns: <#output as ::millstream::Output>::columns("value"),
-                        carry: #carry,
-                    });
-                    spec
+                    #spec
                 }
 
                 fn open() -> ::std::result::Result<::millstream::function::Opened, ::std::string::String> {
@@ -112,13 +170,14 @@ impl<'a> Window<'a> {
         })
     }
 
-    fn apply(&self, returns: &Returns) -> Tokens {
-        let Self { item, key, row, call, .. } = self;
-        let (name, output) = (&item.sig.ident, elided(&returns.row));
-        let call = quote!(#name(<#key as ::millstream::Input>::read(&__keys, __key as usize), #(#call),*));
+    /// The loop over windows, between the beginning and the end of a call.
+    fn apply(&self, begin: &Tokens, flush: &Tokens) -> Tokens {
+        let Self { path, key, row, call, returns, .. } = self;
+        let output = elided(&returns.row);
+        let call = quote!(#path(<#key as ::millstream::Input>::read(&__keys, __key as usize), #(#call),*));
         let emit = returns.emit(&call, &quote!(__out), &quote!(__at));
         quote! {
-            self.context.begin();
+            #begin
             let __count = __call.windows.len();
             ::millstream::__private::check_runs(&__call.offsets, __count, __call.rows.rows)?;
             ::millstream::__private::check_rows(__call.key_of_window.len(), __count)?;
@@ -137,7 +196,7 @@ impl<'a> Window<'a> {
             }
             let mut __outcome = ::millstream::function::Outcome::default();
             __outcome.add(__out, __count);
-            self.context.flush();
+            #flush
             ::std::result::Result::Ok(__outcome)
         }
     }

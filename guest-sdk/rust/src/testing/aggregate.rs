@@ -11,7 +11,7 @@ use crate::time::Window;
 
 /// An aggregate function under test.
 pub struct AggregateTest {
-    setup: Setup,
+    pub(super) setup: Setup,
     window: Window,
     parts: usize,
 }

@@ -7,7 +7,7 @@ use crate::function::{Function, MapCall, Opened};
 
 /// A map function under test.
 pub struct MapTest {
-    setup: Setup,
+    pub(super) setup: Setup,
 }
 
 /// Starts a test of a map function.

@@ -7,7 +7,7 @@ use crate::time::Window;
 
 /// A window function under test.
 pub struct WindowTest {
-    setup: Setup,
+    pub(super) setup: Setup,
     window: Window,
 }
 

@@ -1,6 +1,6 @@
 //! Map functions that talk to the host: parameters, log, metrics, time and chance.
 
-use millstream::{Context, Output, Parameters, info};
+use millstream::{Context, Output, Parameters, TaskInfo, info};
 
 use crate::rows::Number;
 
@@ -43,6 +43,19 @@ pub struct Drawn {
 #[millstream::map]
 pub fn chance(_row: (), ctx: &Context) -> Drawn {
     Drawn { now: ctx.now(), random: ctx.random() as i64 }
+}
+
+/// Where a function runs.
+#[derive(Output, Debug, PartialEq)]
+pub struct Place {
+    pub place: String,
+}
+
+/// Emits the job, the operator and the subtask.
+#[millstream::map]
+pub fn place(_row: (), ctx: &Context) -> Place {
+    let TaskInfo { job, operator, subtask, parallelism, attempt } = ctx.task();
+    Place { place: format!("{job} {operator}[{subtask}] of {parallelism}, attempt {attempt}") }
 }
 
 /// Logs each number, counts it and sets a gauge to it.

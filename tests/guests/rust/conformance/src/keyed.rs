@@ -5,6 +5,8 @@ use millstream::{
     ValueState,
 };
 
+use crate::rows::Number;
+
 /// A command for the key's registers.
 #[derive(Input)]
 pub struct Command<'a> {
@@ -89,6 +91,29 @@ impl Registers {
         let map: Vec<_> = self.map.entries().map(|(name, n)| format!("{name}={n}")).collect();
         let list = self.list.get();
         format!("{key}@{watermark}: value {value:?}, list {list:?}, map [{}], entry {entry:?}", map.join(" "))
+    }
+}
+
+/// Whether a row is a reminder.
+#[derive(Output, Debug, PartialEq)]
+pub struct Reminded {
+    pub reminder: bool,
+}
+
+/// Sets timers and no state.
+#[derive(Function)]
+pub struct Reminder {}
+
+/// Every row, and a reminder of its key when the time comes that it has as its number.
+#[millstream::process(carry = "extend")]
+impl Reminder {
+    fn process(&mut self, _key: (), row: Number, ctx: &mut ProcessContext, out: &mut Collector<Reminded>) {
+        ctx.set_timer(row.n);
+        out.emit(Reminded { reminder: false });
+    }
+
+    fn on_timer(&mut self, _key: (), _timer: Timer, out: &mut Collector<Reminded>) {
+        out.emit(Reminded { reminder: true });
     }
 }
 

@@ -2,12 +2,14 @@
 
 mod context;
 mod keyed;
+mod lifecycle;
 mod rows;
 mod subtask;
 mod windows;
 
-pub use context::{chance, configured, measured};
-pub use keyed::{Matcher, Registers};
+pub use context::{chance, configured, measured, place};
+pub use keyed::{Matcher, Registers, Reminder};
+pub use lifecycle::{Longest, Positions, Summed};
 pub use rows::{doubled, event_times, exploded, kept, nullable_types, plain_types, refused};
 pub use subtask::Totals;
 pub use windows::{Joined, contents, whole};
@@ -23,11 +25,16 @@ millstream::module! {
         kept,
         refused,
         chance,
+        place,
         configured,
         measured,
         Registers,
         Matcher,
+        Reminder,
         Totals,
+        Positions,
+        Summed,
+        Longest,
         Joined,
         contents,
         whole,
