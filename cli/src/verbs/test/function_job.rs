@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::fixture::FunctionHeader;
 
-/// The column with the event times that stand beside rows. No column of a function has such a name.
+/// The column with the event times that stand beside rows, where a plan asks for one. No column of a function has such
+/// a name.
 pub(super) const TIME_COLUMN: &str = "@time";
 
 /// Names of the job's nodes.
@@ -36,9 +37,11 @@ pub(super) fn function<'a>(header: &FunctionHeader, manifest: &'a Manifest) -> R
 /// The job as a document. `module` is the absolute path of the module.
 pub(super) fn document(header: &FunctionHeader, function: &Function, module: &Path) -> Result<Value, String> {
     let mut schema = schema(header, function)?;
-    let time = header.time.as_deref().unwrap_or(TIME_COLUMN);
-    if header.time.is_none() {
+    let mut time = header.time.as_deref();
+    // Only a plan that has to have a time column gets this one: a function that extends its rows would carry it.
+    if time.is_none() && (has_late_rows(header, function) || schema.is_empty()) {
         schema.insert(TIME_COLUMN.to_owned(), "timestamp".into());
+        time = Some(TIME_COLUMN);
     }
     let mut operator = json!({
         "function": format!("{MODULE}.{}", function.name),
@@ -63,16 +66,14 @@ pub(super) fn document(header: &FunctionHeader, function: &Function, module: &Pa
     for (name, stream) in outputs(header, function) {
         sinks.insert(name, json!({ "connector": "blackhole", "input": stream }));
     }
+    let mut source = json!({ "connector": "file", "path": "fixture", "format": "jsonl", "schema": schema });
+    if let Some(column) = time {
+        source["time"] = json!({ "column": column });
+    }
     Ok(json!({
         "job": { "name": "fixture" },
         "module": { MODULE: { "path": module } },
-        "source": { SOURCE: {
-            "connector": "file",
-            "path": "fixture",
-            "format": "jsonl",
-            "schema": schema,
-            "time": { "column": time },
-        } },
+        "source": { SOURCE: source },
         "operator": { OPERATOR: operator },
         "sink": sinks,
     }))
