@@ -108,6 +108,7 @@ impl Bars {
 
 const HEAD: &str = "\
 # What the inner parts cost: instructions a unit (host and guest), allocations a step, bytes allocated a unit.
+# Counted of our crates in a profile like that of a release, with dependencies in the dev profile.
 # `cargo xtask costs` fails when a part costs more; `cargo xtask costs --accept` writes this file.
 ";
 

@@ -3,7 +3,7 @@
 use std::{
     env, fs,
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, ExitCode},
 };
 
@@ -21,6 +21,9 @@ struct Args {
     /// Count no instructions, for which valgrind is needed
     #[arg(long, conflicts_with = "accept")]
     allocations_only: bool,
+    /// The file with the bars, as seen from the root of the repository
+    #[arg(long, value_name = "FILE", default_value = "tests/costs/costs.toml")]
+    bars: PathBuf,
     /// Run the parts for valgrind
     #[arg(long, hide = true)]
     sections: bool,
@@ -42,13 +45,13 @@ fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     let counted = count(!args.allocations_only)?;
-    let (file, compiler) = (bars_file()?, compiler()?);
+    let (file, compiler) = (&args.bars, compiler()?);
     if args.accept {
-        fs::write(&file, Bars::write(&compiler, &counted))?;
+        fs::write(file, Bars::write(&compiler, &counted))?;
         print(&format!("wrote {}", file.display()));
         return Ok(());
     }
-    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let bars = Bars::parse(&text).with_context(|| format!("{} is not as it was written", file.display()))?;
     let mut regressions = Vec::new();
     for (part, counts) in &counted {
@@ -62,7 +65,7 @@ fn run(args: &Args) -> Result<()> {
     bail!(
         "parts cost more than they may:\n{}\nif that is meant, run `cargo xtask costs --accept` and commit {}",
         list.join("\n"),
-        "tests/costs/costs.toml"
+        file.display()
     );
 }
 
@@ -87,11 +90,6 @@ fn line(part: &Part, counts: &Counts) -> String {
         counts.bytes,
         part.unit
     )
-}
-
-fn bars_file() -> Result<PathBuf> {
-    let package = env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask costs`")?;
-    Ok(Path::new(&package).join("costs.toml"))
 }
 
 /// `rustc 1.95.0 (...)` of the compiler that cargo uses.

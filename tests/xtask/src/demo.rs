@@ -1,9 +1,8 @@
 //! `cargo xtask demo`: three jobs over real flights, from nothing to results.
 
-use std::env::{self, consts::EXE_EXTENSION};
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 
@@ -30,9 +29,7 @@ fn run_job(workspace: &Workspace, job: &str, printer: &Printer) -> Result<()> {
         fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     }
     let file = Path::new("examples").join(job).join("job.toml");
-    let mut command =
-        Command::new(workspace.target.join("debug").join("millstream").with_extension(EXE_EXTENSION));
-    workspace.set_folders(command.current_dir(&workspace.root));
+    let mut command = workspace.program("millstream");
     command.arg("run").arg(file);
     if let Some(flights) = year_of_flights() {
         command.env("MILLSTREAM_FLIGHTS", flights);

@@ -1,6 +1,6 @@
 //! Where things are, and running cargo on them.
 
-use std::env;
+use std::env::{self, consts::EXE_EXTENSION};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,6 +61,28 @@ impl Workspace {
         command.current_dir(directory).env("CARGO_TARGET_DIR", &self.target);
         self.set_folders(&mut command);
         command
+    }
+
+    /// A program of this workspace, as the dev profile makes it, to be run at its root.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.target.join("debug").join(name).with_extension(EXE_EXTENSION));
+        self.set_folders(command.current_dir(&self.root));
+        command
+    }
+
+    /// The names of its crates.
+    ///
+    /// # Errors
+    /// If cargo cannot tell them.
+    pub(crate) fn members(&self) -> Result<Vec<String>> {
+        let mut tree = self.cargo(&self.root);
+        tree.args(["tree", "--workspace", "--depth", "0", "--prefix", "none", "--format", "{p}"]);
+        let output = tree.output().context("cannot run `cargo tree`")?;
+        if !output.status.success() {
+            bail!("`cargo tree` failed ({}): {}", output.status, String::from_utf8_lossy(&output.stderr));
+        }
+        let names = String::from_utf8(output.stdout).context("`cargo tree` printed what is no text")?;
+        Ok(names.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect())
     }
 
     /// Tells a program the folders that job files and tests ask for.
