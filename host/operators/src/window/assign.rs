@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::test_support::{rows, show, text_batch};
 
-    const TUMBLING: Layout = Layout::Whole { size: 10, slide: 10, offset: 0, step: 10, passes: 1 };
+    const TUMBLING: Layout = Layout::Whole { size: 10, slide: 10, offset: 0, passes: 1 };
 
     fn part(start: i64, end: i64, rows: &[u32]) -> Part {
         Part { window: Window::new(start, end), rows: Some(rows.to_vec()) }
@@ -160,13 +160,13 @@ mod tests {
 
     #[test]
     fn rows_between_windows_are_in_no_part() {
-        let gaps = Layout::Whole { size: 3, slide: 10, offset: 0, step: 10, passes: 1 };
+        let gaps = Layout::Whole { size: 3, slide: 10, offset: 0, passes: 1 };
         assert_eq!(steps(&[1, 4, 12], &gaps), [part(0, 3, &[0]), part(10, 13, &[2])]);
     }
 
     #[test]
     fn steps_of_one_pane_become_one_part() {
-        let layout = Layout::Whole { size: 10, slide: 4, offset: 0, step: 2, passes: 3 };
+        let layout = Layout::Whole { size: 10, slide: 4, offset: 0, passes: 3 };
         let steps = steps(&[5, 7, 4], &layout);
         assert_eq!(panes(&steps, &layout, 0), [part(0, 10, &[0, 2, 1])]);
         assert_eq!(panes(&steps, &layout, 1), [part(4, 14, &[0, 2, 1])]);

@@ -1,7 +1,9 @@
 //! The windows that all keys share, and how they lie in state.
 //!
 //! A *pane* is what state keeps apart: a whole window, or a slice that overlapping windows have in common. A *step* is
-//! a stretch of time all of whose rows fall into the same panes.
+//! a stretch of time all of whose rows fall into the same panes: windows start and end nowhere within it. Where windows
+//! start every `slide`, one also ends every `slide`, so that each stretch of that length has at most two steps,
+//! whatever divisors size and slide have in common.
 
 use millstream_types::Window;
 
@@ -11,27 +13,25 @@ use super::running::Running;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Each window is a pane of its own. A row falls into `passes` of them.
-    Whole { size: i64, slide: i64, offset: i64, step: i64, passes: usize },
-    /// Windows are made of slices as long as the greatest common divisor of their size and slide, so that a row is
-    /// added once, whatever number of windows it falls into.
-    Sliced { size: i64, slide: i64, offset: i64, slice: i64 },
+    Whole { size: i64, slide: i64, offset: i64, passes: usize },
+    /// Windows are made of slices, a step each, so that a row is added once, whatever number of windows it falls into.
+    Sliced { size: i64, slide: i64, offset: i64 },
     /// One window.
     Global,
 }
 
 impl Layout {
     pub(super) fn tumbling(size: i64, offset: i64) -> Self {
-        Self::Whole { size, slide: size, offset, step: size, passes: 1 }
+        Self::Whole { size, slide: size, offset, passes: 1 }
     }
 
     /// Windows that start every `slide`. Slices are made if they may be and if windows overlap.
     pub(super) fn sliding(size: i64, slide: i64, offset: i64, slices: bool) -> Self {
-        let step = if slide < size { greatest_common_divisor(size, slide) } else { slide };
         if slices && slide < size {
-            return Self::Sliced { size, slide, offset, slice: step };
+            return Self::Sliced { size, slide, offset };
         }
         let passes = (size / slide + i64::from(size % slide != 0)) as usize;
-        Self::Whole { size, slide, offset, step, passes }
+        Self::Whole { size, slide, offset, passes }
     }
 
     /// How many panes a row falls into at most.
@@ -45,22 +45,23 @@ impl Layout {
     /// The step that a time falls into; none in a gap between windows.
     #[inline]
     pub(super) fn step_of(&self, time: i64) -> Option<Window> {
-        let (every, length, offset) = match *self {
-            Self::Whole { size, slide, step, offset, .. } => {
-                (step, if slide > size { size } else { step }, offset)
-            }
-            Self::Sliced { slice, offset, .. } => (slice, slice, offset),
-            Self::Global => return Some(Window::GLOBAL),
+        let (Self::Whole { size, slide, offset, .. } | Self::Sliced { size, slide, offset }) = *self else {
+            return Some(Window::GLOBAL);
         };
-        let start = floor(time, every, offset);
-        (time - start < length).then(|| Window::new(start, start + length))
+        let start = floor(time, slide, offset);
+        // Where a window ends, or else the next one starts; behind a window that is shorter than its slide is a gap.
+        let cut = start + if size == slide { size } else { size % slide };
+        if time < cut {
+            return Some(Window::new(start, cut));
+        }
+        (slide < size).then(|| Window::new(cut, start + slide))
     }
 
     /// The pane of a step's rows in a pass, if they fall into one. All rows that fall into a window do so in the same
     /// pass, so that they come in order.
     pub(super) fn pane(&self, step: Window, pass: usize) -> Option<Window> {
         match *self {
-            Self::Whole { size, slide, offset, passes, .. } => {
+            Self::Whole { size, slide, offset, passes } => {
                 let last = floor(step.start, slide, offset);
                 let index = (last - offset) / slide;
                 let start = last - slide * (index - pass as i64).rem_euclid(passes as i64);
@@ -84,7 +85,7 @@ impl Layout {
     /// The last window that a pane is part of: once it is over for good, so is the pane.
     pub(super) fn last_window(&self, pane: Window) -> Window {
         match *self {
-            Self::Sliced { size, slide, offset, .. } => {
+            Self::Sliced { size, slide, offset } => {
                 let start = floor(pane.start, slide, offset);
                 Window::new(start, start + size)
             }
@@ -95,7 +96,7 @@ impl Layout {
     /// The first window that a pane is part of and whose last time is after `after`.
     pub(super) fn next_window(&self, pane: Window, after: i64) -> Option<Window> {
         match *self {
-            Self::Sliced { size, slide, offset, .. } => {
+            Self::Sliced { size, slide, offset } => {
                 let earliest = pane.end.max(after.saturating_add(2)).saturating_sub(size);
                 let start = floor(earliest.saturating_add(slide - 1), slide, offset);
                 (start <= pane.start).then(|| Window::new(start, start + size))
@@ -113,26 +114,27 @@ impl Layout {
         }
     }
 
-    /// How long slices are, where windows are made of slices.
-    pub(super) fn slice(&self) -> Option<i64> {
+    /// How long slices may be, where windows are made of slices.
+    pub(super) fn longest_slice(&self) -> Option<i64> {
         match *self {
-            Self::Sliced { slice, .. } => Some(slice),
+            Self::Sliced { slide, .. } => Some(slide),
             Self::Whole { .. } | Self::Global => None,
         }
     }
 
-    /// Whether rows come into a pane, or it is one of merged slices.
+    /// Whether rows come into a pane, or it is one of merged slices, which are as long as a window or longer.
     pub(super) fn is_filled(&self, pane: Window) -> bool {
-        self.slice().is_none_or(|slice| pane.end.saturating_sub(pane.start) == slice)
+        self.longest_slice().is_none_or(|longest| pane.end.saturating_sub(pane.start) <= longest)
     }
 
     /// How the slices of windows that share many are merged; where they share few, they are merged for each window.
     pub(super) fn running(&self) -> Option<Running> {
         match *self {
-            Self::Sliced { size, slide, slice, .. } if size / slice > FEW_SLICES => {
-                Some(Running::new(slide, slice))
+            Self::Sliced { size, slide, offset } => {
+                let in_slide = 1 + i64::from(size % slide != 0);
+                (size / slide * in_slide > FEW_SLICES).then(|| Running::new(slide, offset))
             }
-            _ => None,
+            Self::Whole { .. } | Self::Global => None,
         }
     }
 }
@@ -142,21 +144,17 @@ const FEW_SLICES: i64 = 6;
 
 /// The greatest `offset + k * every` that is not after `time`.
 #[inline]
-fn floor(time: i64, every: i64, offset: i64) -> i64 {
+pub(super) fn floor(time: i64, every: i64, offset: i64) -> i64 {
     time.saturating_sub(time.saturating_sub(offset).rem_euclid(every))
-}
-
-fn greatest_common_divisor(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SLICED: Layout = Layout::Sliced { size: 10, slide: 4, offset: 1, slice: 2 };
-    const WHOLE: Layout = Layout::Whole { size: 10, slide: 4, offset: 1, step: 2, passes: 3 };
-    const GAPS: Layout = Layout::Whole { size: 3, slide: 10, offset: 0, step: 10, passes: 1 };
+    const SLICED: Layout = Layout::Sliced { size: 11, slide: 4, offset: 1 };
+    const WHOLE: Layout = Layout::Whole { size: 11, slide: 4, offset: 1, passes: 3 };
+    const GAPS: Layout = Layout::Whole { size: 3, slide: 10, offset: 0, passes: 1 };
 
     /// The windows that a time falls into by their definition, the one that ends first first.
     fn windows_of(time: i64, size: i64, slide: i64, offset: i64) -> Vec<Window> {
@@ -167,7 +165,7 @@ mod tests {
     #[test]
     fn the_passes_of_a_row_are_its_windows() {
         for time in -50..50 {
-            for (layout, size, slide, offset) in [(WHOLE, 10, 4, 1), (GAPS, 3, 10, 0)] {
+            for (layout, size, slide, offset) in [(WHOLE, 11, 4, 1), (GAPS, 3, 10, 0)] {
                 let panes = |step| (0..layout.passes()).filter_map(move |pass| layout.pane(step, pass));
                 let mut found: Vec<_> = layout.step_of(time).into_iter().flat_map(panes).collect();
                 found.sort_unstable();
@@ -185,7 +183,7 @@ mod tests {
             (0..WHOLE.passes()).filter(|&pass| fills(pass)).count()
         };
         for time in -20..20 {
-            for window in windows_of(time, 10, 4, 1) {
+            for window in windows_of(time, 11, 4, 1) {
                 assert_eq!(passes_of(window), 1);
             }
         }
@@ -195,7 +193,7 @@ mod tests {
     fn the_windows_of_a_slice_are_those_of_its_rows() {
         for time in -50..50 {
             let slice = SLICED.step_of(time).expect("no gaps");
-            let expected = windows_of(time, 10, 4, 1);
+            let expected = windows_of(time, 11, 4, 1);
             let mut found = Vec::new();
             let mut after = i64::MIN;
             while let Some(window) = SLICED.next_window(slice, after) {
@@ -206,6 +204,22 @@ mod tests {
             assert_eq!(Some(&SLICED.last_window(slice)), expected.last());
             assert!(expected.iter().all(|w| SLICED.first_pane_after(w.max_time() - 1).end <= slice.end));
         }
-        assert_eq!(SLICED.next_window(Window::new(1, 3), i64::MAX), None);
+        assert_eq!(SLICED.next_window(Window::new(1, 4), i64::MAX), None);
+    }
+
+    #[test]
+    fn slices_are_two_a_slide_whatever_the_sizes() {
+        let day = 86_400_000;
+        for (size, slide) in [(day + 1, 2000), (day, 2000), (11, 4), (8, 4), (7, 5)] {
+            let layout = Layout::sliding(size, slide, 3, true);
+            let (mut slices, mut time) = (0, 3);
+            while time < 3 + 10 * slide {
+                let slice = layout.step_of(time).expect("no gaps");
+                assert_eq!(slice.start, time, "one begins where the last one ends");
+                assert!(layout.is_filled(slice) && !layout.is_filled(Window::new(time, time + size)));
+                (slices, time) = (slices + 1, slice.end);
+            }
+            assert_eq!(slices, if size % slide == 0 { 10 } else { 20 });
+        }
     }
 }

@@ -167,12 +167,12 @@ impl Panes {
         }
     }
 
-    /// The panes of a length that lie within a span, in order.
-    pub(super) fn slices(&self, within: Window, length: i64) -> Vec<Window> {
+    /// The panes of at most a length that lie within a span, in order.
+    pub(super) fn slices(&self, within: Window, longest: i64) -> Vec<Window> {
         let mut slices = Vec::new();
         let mut from = Window::new(within.start, within.start.saturating_add(1));
         while let Some(pane) = self.state().next_window(Some(from)).filter(|pane| pane.end <= within.end) {
-            let fits = pane.start >= within.start && pane.end - pane.start == length;
+            let fits = pane.start >= within.start && pane.end - pane.start <= longest;
             slices.extend(fits.then_some(pane));
             from = behind(pane);
         }

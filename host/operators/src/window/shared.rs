@@ -191,7 +191,7 @@ impl SharedWindows {
         if self.spec.lateness == 0 || self.clock == MIN_WATERMARK {
             return Ok(());
         }
-        if self.layout.slice().is_some() {
+        if self.layout.longest_slice().is_some() {
             return self.fire_late_slices(out).await;
         }
         let windows = self.panes.state().call_windows().iter();
@@ -233,7 +233,7 @@ impl SharedWindows {
 
     /// The slices that a window has.
     fn slices_of(&self, window: Window) -> Vec<Window> {
-        self.layout.slice().map_or_else(Vec::new, |slice| self.panes.slices(window, slice))
+        self.layout.longest_slice().map_or_else(Vec::new, |longest| self.panes.slices(window, longest))
     }
 
     /// The first pane with rows at or behind `from`, in the order of their ends.
@@ -299,7 +299,8 @@ impl SharedWindows {
             |w: &Window| w.max_time() <= due.ended || due.early.is_some_and(|before| w.start < before);
         let Some(window) = self.next_window(walk.position).filter(is_due) else { return Ok(None) };
         let ended = window.max_time() <= due.ended;
-        let pane = if self.layout.slice().is_some() { self.merged(window, ended).await? } else { window };
+        let pane =
+            if self.layout.longest_slice().is_some() { self.merged(window, ended).await? } else { window };
         Ok(Some(Gathering { window, pane, cursor: Cursor::default() }))
     }
 
