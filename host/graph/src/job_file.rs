@@ -64,9 +64,10 @@
 //! timestamp, or an int64 of milliseconds since the epoch; not null), how far a row may stand behind the latest one
 //! without being late (default `"0ms"`), and after how long without a row the source no longer holds up others
 //! (default: never). `alignment = "10s"` lets no subtask of the source get further ahead of its slowest one than that,
-//! by their watermarks; `"off"` lets them drift. Without it subtasks that read the same event time side by side (those
-//! of a generator) are kept within half a million rows of each other; those that read a file in pieces are not, as each
-//! reads another part of the time.
+//! by their watermarks; with `alignment-group = "name"` beside it, of the slowest one of all sources with that group.
+//! `"off"` lets them drift. Without `alignment` subtasks that read the same event time side by side (those of a
+//! generator) are kept within half a million rows of each other; those that read a file in pieces are not, as each reads
+//! another part of the time.
 //!
 //! # `[operator.NAME]`
 //!

@@ -1,4 +1,4 @@
-//! Watermark alignment within a process: a table of the watermarks of a source's subtasks.
+//! Watermark alignment within a process: a table of the watermarks of a source's subtasks, or of those of several sources.
 //!
 //! Each subtask writes its own place once a batch and looks at the others' before it reads: no lock, no message, and
 //! nothing to wait for as long as they keep pace. Where subtasks are on several machines, whoever brings the others'
@@ -6,6 +6,7 @@
 
 use std::{
     iter,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering::Relaxed},
@@ -15,28 +16,48 @@ use std::{
 use millstream_protocol::{Alignment, MaxDrift, slowest};
 use millstream_types::{MAX_WATERMARK, MIN_WATERMARK};
 
-/// The subtasks that wait for each other.
+/// The subtasks of a source that wait for each other, and for those of other sources in one group with it.
 #[derive(Clone, Debug)]
 pub struct AlignmentGroup {
     max: MaxDrift,
     /// [`MAX_WATERMARK`] for one that does not count.
     watermarks: Arc<[AtomicI64]>,
+    /// The places of the source's own subtasks.
+    own: Range<usize>,
 }
 
 impl AlignmentGroup {
     /// A group of so many subtasks, of which none may be ahead of the slowest by more than `max`.
     pub fn new(max: MaxDrift, subtasks: u32) -> Self {
-        let unknown = iter::repeat_with(|| AtomicI64::new(MIN_WATERMARK));
-        Self { max, watermarks: unknown.take(subtasks as usize).collect() }
+        let own = 0..subtasks as usize;
+        Self { max, watermarks: unknown(own.end), own }
+    }
+
+    /// One for each of several sources, given by how far its subtasks may be ahead of the slowest of all, and how many
+    /// they are.
+    pub fn of_sources(sources: &[(MaxDrift, u32)]) -> Vec<Self> {
+        let watermarks = unknown(sources.iter().map(|(_, subtasks)| *subtasks as usize).sum());
+        let mut end = 0;
+        let of_source = |&(max, subtasks): &(MaxDrift, u32)| {
+            let own = end..end + subtasks as usize;
+            end = own.end;
+            Self { max, watermarks: watermarks.clone(), own }
+        };
+        sources.iter().map(of_source).collect()
     }
 
     /// The place of a subtask in it, at the start again if it had one before. None if there are fewer subtasks.
     pub fn member(&self, subtask: u32) -> Option<AlignmentMember> {
-        let index = subtask as usize;
+        let index = self.own.clone().nth(subtask as usize)?;
         self.watermarks.get(index)?.store(MIN_WATERMARK, Relaxed);
         let (group, alignment) = (self.clone(), Alignment::new(self.max));
         Some(AlignmentMember { group, index, alignment, watermark: MIN_WATERMARK })
     }
+}
+
+/// The places of so many subtasks that have read nothing.
+fn unknown(subtasks: usize) -> Arc<[AtomicI64]> {
+    iter::repeat_with(|| AtomicI64::new(MIN_WATERMARK)).take(subtasks).collect()
 }
 
 /// A subtask in its group. Nobody waits any more for one that has been dropped.
@@ -101,5 +122,28 @@ mod tests {
         assert!(!a.may_read());
         drop(c);
         assert!(a.may_read() && b.may_read());
+    }
+
+    #[test]
+    fn sources_of_a_group_wait_for_each_other_each_by_its_own_measure() {
+        let [near, far] = AlignmentGroup::of_sources(&[(MaxDrift::Time(10), 2), (MaxDrift::Time(1000), 1)])
+            .try_into()
+            .expect("two");
+        assert!(
+            near.member(2).is_none() && far.member(1).is_none(),
+            "subtasks of a source are counted by itself"
+        );
+        let [mut a, mut b] = [0, 1].map(|i| near.member(i).expect("one of two"));
+        let mut c = far.member(0).expect("the only one");
+        a.read(1, 500);
+        b.read(1, 500);
+        c.read(1, 480);
+        assert!(!a.may_read() && !b.may_read() && c.may_read());
+        c.read(1, 1400);
+        assert!(a.may_read() && b.may_read() && c.may_read(), "900 ahead is within 1000");
+        c.read(1, 1501);
+        assert!(!c.may_read());
+        drop((a, b));
+        assert!(c.may_read());
     }
 }

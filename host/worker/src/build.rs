@@ -11,7 +11,7 @@ mod subtask;
 use std::{path::PathBuf, sync::Arc};
 
 use millstream_connectors::OptionsError;
-use millstream_graph::{NodeBody, NodeIndex, Plan};
+use millstream_graph::{LogicalNode, NodeBody, NodeIndex, Plan};
 use millstream_operator::{FunctionFactory, Sink, Source};
 use millstream_operators::AlignmentGroup;
 
@@ -67,14 +67,18 @@ enum Part {
 
 impl Blueprint {
     pub(crate) fn new(plan: &Plan, modules: &Modules, catalog: &Catalog) -> Result<Self, StartError> {
-        let part = |node: &millstream_graph::LogicalNode| -> Result<Part, StartError> {
+        let mut aligned = alignment::groups(&plan.logical);
+        let part = |(index, node): (NodeIndex, &LogicalNode)| -> Result<Part, StartError> {
             let refused =
                 |e: OptionsError| BuildError::Connector { node: node.name.clone(), message: e.to_string() };
             Ok(match &node.body {
                 NodeBody::Source(s) => {
                     let source = catalog.source(&s.connector, &s.options, s.schema.as_ref());
                     let source = source.map_err(refused)?;
-                    let alignment = alignment::group(s, &*source, node.parallelism);
+                    let alignment = match aligned.remove(&index) {
+                        None => alignment::usual(s, &*source, node.parallelism),
+                        declared => declared,
+                    };
                     Part::Source(source, alignment)
                 }
                 NodeBody::Sink(s) => Part::Sink(catalog.sink(&s.connector, &s.options).map_err(refused)?),
@@ -84,14 +88,14 @@ impl Blueprint {
                 NodeBody::Union | NodeBody::Watermark(_) => Part::Plain,
             })
         };
-        let parts = plan.logical.nodes.iter().map(part).collect::<Result<Vec<_>, _>>()?;
+        let parts = plan.logical.iter().map(part).collect::<Result<Vec<_>, _>>()?;
         folders::check(plan, &parts)?;
         Ok(Self { parts })
     }
 
     /// The same without connectors, for a job whose sources and sinks are played by somebody else.
     pub(crate) fn of_functions(plan: &Plan, modules: &Modules) -> Result<Self, StartError> {
-        let part = |node: &millstream_graph::LogicalNode| match node.function() {
+        let part = |node: &LogicalNode| match node.function() {
             Some(f) => Ok(Part::Function(modules.function(&plan.logical.modules[f.module], f)?)),
             None => Ok(Part::Plain),
         };

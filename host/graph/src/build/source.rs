@@ -106,8 +106,8 @@ fn time(
         }
         columns.push(found);
     }
-    let TimeTable { out_of_orderness, idle, alignment, .. } = *table;
-    Some(SourceTime { columns, out_of_orderness, idle, alignment })
+    let TimeTable { out_of_orderness, idle, ref alignment, .. } = *table;
+    Some(SourceTime { columns, out_of_orderness, idle, alignment: alignment.clone() })
 }
 
 fn port_of(name: &Option<String>, outputs: &[(String, Schema)]) -> Option<usize> {

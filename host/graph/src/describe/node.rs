@@ -98,6 +98,9 @@ pub struct TimeDescription {
     /// How far a source's subtasks may be apart, or `off`, where the job file says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<String>,
+    /// The group of sources that this is held to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alignment_group: Option<String>,
 }
 
 pub(super) fn describe(graph: &LogicalGraph, index: NodeIndex) -> NodeDescription {
@@ -158,15 +161,17 @@ fn source_time(node: &LogicalNode, source: &SourceNode) -> Option<TimeDescriptio
     let (port, column) =
         time.columns.iter().enumerate().find_map(|(port, column)| Some((port, (*column)?)))?;
     let column = node.outputs.get(port)?.schema.fields()[column].name.clone();
+    let (alignment, alignment_group) = match &time.alignment {
+        SourceAlignment::Usual => (None, None),
+        SourceAlignment::MaxDrift { drift, group } => (Some(duration_text(*drift)), group.clone()),
+        SourceAlignment::Off => (Some("off".to_owned()), None),
+    };
     Some(TimeDescription {
         column,
         out_of_orderness: duration_text(time.out_of_orderness),
         idle: time.idle.map(duration_text),
-        alignment: match time.alignment {
-            SourceAlignment::Usual => None,
-            SourceAlignment::MaxDrift(drift) => Some(duration_text(drift)),
-            SourceAlignment::Off => Some("off".to_owned()),
-        },
+        alignment,
+        alignment_group,
     })
 }
 
@@ -176,6 +181,7 @@ fn time(node: &LogicalNode, time: &TimeSpec) -> TimeDescription {
         out_of_orderness: duration_text(time.out_of_orderness),
         idle: time.idle.map(duration_text),
         alignment: None,
+        alignment_group: None,
     }
 }
 

@@ -123,6 +123,10 @@ impl Display for TimeDescription {
             None => Ok(()),
             Some("off") => f.write_str(", not aligned"),
             Some(drift) => write!(f, ", aligned within {drift}"),
+        }?;
+        match &self.alignment_group {
+            None => Ok(()),
+            Some(group) => write!(f, " of group {group}"),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{SourceAlignment, document::Spanned, table_reader::TableReader, units::parse_duration};
+use crate::{
+    SourceAlignment, document::Spanned, problem::Problem, table_reader::TableReader, units::parse_duration,
+};
 
 #[derive(Debug)]
 pub(crate) struct TimeTable {
@@ -33,16 +35,33 @@ fn read_table(table: &mut TableReader<'_>, of_source: bool) -> Option<TimeTable>
     let idle = time.positive_duration("idle").map(|d| d.value);
     let expected = "a span of time such as \"10s\", or \"off\"";
     let alignment = of_source.then(|| time.parsed("alignment", expected, parse_alignment)).flatten();
+    let mut alignment = alignment.map_or(SourceAlignment::Usual, |a| a.value);
+    if of_source {
+        join_group(&mut time, &mut alignment);
+    }
     time.finish();
-    let alignment = alignment.map_or(SourceAlignment::Usual, |a| a.value);
     Some(TimeTable { column, out_of_orderness, idle, alignment })
+}
+
+/// `alignment-group`: other sources count too, and so it has to be said how far they may be apart.
+fn join_group(time: &mut TableReader<'_>, alignment: &mut SourceAlignment) {
+    let Some(name) = time.string("alignment-group") else { return };
+    match alignment {
+        SourceAlignment::MaxDrift { group, .. } => *group = Some(name.value),
+        SourceAlignment::Usual | SourceAlignment::Off => {
+            let message = "`alignment-group` goes with a span of time in `alignment`, which is not there";
+            let help =
+                "such as alignment = \"10s\": how far this source may get ahead of the slowest in the group";
+            time.problems.push(Problem::error(message).at(&name.span, "here").help(help));
+        }
+    }
 }
 
 fn parse_alignment(text: &str) -> Result<SourceAlignment, String> {
     match text {
         "off" => Ok(SourceAlignment::Off),
         _ => parse_duration(text)
-            .map(SourceAlignment::MaxDrift)
+            .map(|drift| SourceAlignment::MaxDrift { drift, group: None })
             .map_err(|e| format!("{e}; or \"off\" for none at all")),
     }
 }

@@ -97,13 +97,18 @@ pub struct SourceTime {
 }
 
 /// Whether a subtask of a source that is ahead of the slowest one in event time waits for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SourceAlignment {
     /// By rows where subtasks read the same event time side by side, as those of a generator do; else not at all.
     #[default]
     Usual,
-    /// When it is ahead by more than this.
-    MaxDrift(Duration),
+    /// When it is ahead by more than `drift`.
+    MaxDrift {
+        /// How far it may be ahead.
+        drift: Duration,
+        /// The group of sources whose subtasks all count; none for those of this source alone.
+        group: Option<String>,
+    },
     /// Never.
     Off,
 }

@@ -69,7 +69,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
                 ·                         ────┬───
                 ·                             ╰── not known here
                 ╰────
-              help: known keys: column, out-of-orderness, idle, alignment
+              help: known keys: column, out-of-orderness, idle, alignment, alignment-group
         "#]],
     );
     check_edited(

@@ -51,7 +51,7 @@ path = "m.wasm"
 [source.trips]
 connector = "memory"
 schema = { at = "timestamp", city = "utf8", fare = "float64?", rides = "int32" }
-time = { column = "at", out-of-orderness = "1m30s", idle = "30s", alignment = "1m" }
+time = { column = "at", out-of-orderness = "1m30s", idle = "30s", alignment = "1m", alignment-group = "all" }
 on-error = "dead-letter"
 
 [operator.known]
@@ -89,7 +89,7 @@ input = ["trips.dead-letter", "known.dead-letter"]
             job sides: parallelism 1, 1 slot, 2 tasks
             task 1 x1: trips -> known -> stats -> out -> late -> unknown
               trips: source memory
-                time     at, out of order by 1m30s, idle after 30s, aligned within 1m
+                time     at, out of order by 1m30s, idle after 30s, aligned within 1m of group all
                 on error dead-letter
                 out      at timestamp, city utf8, fare float64?, rides int32
                 out dead-letter operator utf8, subtask int32, position utf8?, reason utf8, row utf8

@@ -308,6 +308,19 @@ function = "m.known""#,
         "#]],
     );
     check_edited(
+        &[(r#"out-of-orderness = "10s""#, r#"alignment-group = "all""#)],
+        expect![[r#"
+            refused
+              × `alignment-group` goes with a span of time in `alignment`, which is not there
+                ╭─[jobs/job.toml:11:43]
+             11 │ time = { column = "at", alignment-group = "all" }
+                ·                                           ──┬──
+                ·                                             ╰── here
+                ╰────
+              help: such as alignment = "10s": how far this source may get ahead of the slowest in the group
+        "#]],
+    );
+    check_edited(
         &[(r#"out-of-orderness = "10s""#, r#"out-of-orderness = "10s", idle = "0s""#)],
         expect![[r#"
             refused
