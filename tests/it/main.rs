@@ -11,5 +11,6 @@ mod examples;
 mod faults;
 mod languages;
 mod recovery;
+mod signals;
 mod sources;
 mod wasi;
