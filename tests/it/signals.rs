@@ -143,7 +143,7 @@ fn a_second_signal_ends_windows_that_fire_for_hours() {
     thread::spawn(move || {
         let mut line = String::new();
         while stdout.read_line(&mut line).is_ok_and(|read| read > 0) {
-            drop(first.send(()));
+            let _ = first.send(());
             line.clear();
         }
     });

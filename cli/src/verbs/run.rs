@@ -103,17 +103,23 @@ fn job_failed(error: TaskError) -> Failure {
     failure(summary::JobFailed::new(error))
 }
 
-/// What asks a process to end.
+/// What asks a process to end. It listens all the time, so that none is missed while the job is looked at.
 struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
 }
 
 impl Signals {
     fn listen() -> std::io::Result<Self> {
+        #[cfg(unix)]
+        use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             #[cfg(unix)]
-            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            #[cfg(unix)]
+            terminate: signal(SignalKind::terminate())?,
         })
     }
 
@@ -121,7 +127,7 @@ impl Signals {
     #[cfg(unix)]
     async fn next(&mut self) {
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
+            _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
     }
