@@ -1,5 +1,5 @@
 ;; Reads the values of the keys, writes the rows' numbers in their place and returns the former ones. For batches in
-;; which no key stands twice: row i is of key i.
+;; which no key stands twice: row i is of key i. Whether a key gets a timer is up to `$set_timers`.
 (data (i32.const 64) "last")
 (global $state (mut i32) (i32.const 0))
 (func (export "millstream:function/process-function@0.1.0#open") (param i32 i32) (result i32)
@@ -23,14 +23,21 @@
   (call $write (global.get $state) (i32.const 0x10000) (local.get $keys)
     (i32.const 0x20000) (i32.div_u (i32.add (local.get $keys) (i32.const 7)) (i32.const 8))
     (local.get $rows) (local.get $columns) (local.get $column_count))
+  (call $set_timers (local.get $keys) (local.get $watermark))
+  (call $former (local.get $rows)))
+(func (export "cabi_post_millstream:function/process-function@0.1.0#process") (param i32)
+  (call $free))
+;; Keys whose timers fire have their values returned.
+(func (export "millstream:function/process-function@0.1.0#on-timer")
+  (param $clock i32) (param $keys i32) (param i32 i32) (param i32 i32) (param i64) (result i32)
+  (call $read (global.get $state) (i32.const 0x10000) (local.get $keys) (i32.const 160))
+  (call $former (local.get $keys)))
+(func (export "cabi_post_millstream:function/process-function@0.1.0#on-timer") (param i32)
+  (call $free))
+(func $former (param $rows i32) (result i32)
   ;; A column of the former values, valid where there was one.
   (i32.store8 (i32.const 700) (i32.const 1))
   (i32.store (i32.const 704) (i32.load (i32.const 160)))
   (i32.store (i32.const 708) (i32.load (i32.const 164)))
   (memory.copy (i32.const 712) (i32.add (i32.load (i32.const 172)) (i32.const 12)) (i32.const 28))
   (call $outcome (local.get $rows) (i32.const 700) (i32.const 1)))
-(func (export "cabi_post_millstream:function/process-function@0.1.0#process") (param i32)
-  (call $free))
-(func (export "millstream:function/process-function@0.1.0#on-timer")
-  (param i32) (param i32 i32 i32) (param i32 i32) (param i64) (result i32)
-  unreachable)

@@ -9,8 +9,8 @@ use wit_parser::Resolve;
 pub(crate) struct Guest {
     world: &'static str,
     manifest: String,
-    /// Imports, which have to come first in a module, and the rest.
-    text: (&'static str, &'static str),
+    /// Imports, which have to come first in a module, and what else it has of its own.
+    text: Vec<&'static str>,
 }
 
 /// A map function that returns the one column of this type that it reads.
@@ -23,16 +23,27 @@ pub(crate) fn map_of(data_type: &str) -> Guest {
     Guest {
         world: "map-module",
         manifest: manifest("map", &ports),
-        text: ("", include_str!("../guests/map.wat")),
+        text: vec!["", include_str!("../guests/map.wat")],
     }
 }
 
 /// A process function that puts each row's number in its key's state and returns the former one.
 pub(crate) fn process() -> Guest {
+    process_with(include_str!("../guests/process_no_timers.wat"))
+}
+
+/// The same with a timer for each key, which returns the key's number.
+pub(crate) fn process_with_timers() -> Guest {
+    process_with(include_str!("../guests/process_timers.wat"))
+}
+
+fn process_with(timers: &'static str) -> Guest {
     let ports = r#""inputs":[{"name":"input","distribution":"keyed","columns":[{"name":"value","type":"int64"}]}],
         "outputs":[{"name":"output","columns":[{"name":"before","type":"int64","nullable":true}]}],
+        "timers":["event"],
         "states":[{"name":"last","kind":"value","columns":[{"name":"value","type":"int64"}]}]"#;
-    let text = (include_str!("../guests/process_imports.wat"), include_str!("../guests/process.wat"));
+    let imports = include_str!("../guests/process_imports.wat");
+    let text = vec![imports, include_str!("../guests/process.wat"), timers];
     Guest { world: "process-module", manifest: manifest("process", ports), text }
 }
 
@@ -43,7 +54,7 @@ pub(crate) fn aggregate() -> Guest {
         r#""inputs":[{{"name":"input","columns":[{{"name":"value","type":"int64"}}]}}],
            "outputs":[{{"name":"output","columns":{made},"carry":"extend"}}],"accumulator":{{"columns":{made}}}"#
     );
-    let text = ("", include_str!("../guests/aggregate.wat"));
+    let text = vec!["", include_str!("../guests/aggregate.wat")];
     Guest { world: "aggregate-module", manifest: manifest("aggregate", &ports), text }
 }
 
@@ -72,12 +83,12 @@ impl Guest {
     /// The module's text with what all have in common put in: memory, an allocator that starts anew after each call,
     /// the manifest.
     fn module(&self) -> String {
-        let (imports, body) = self.text;
+        let (imports, own) = self.text.split_first().expect("both are given");
         let common = include_str!("../guests/common.wat");
         let length = escaped(&(self.manifest.len() as u32).to_le_bytes());
         let common =
             common.replace("{length}", &length).replace("{manifest}", &escaped(self.manifest.as_bytes()));
-        format!("(module {imports} {common} {body})")
+        format!("(module {imports} {common} {})", own.concat())
     }
 }
 

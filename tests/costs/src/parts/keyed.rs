@@ -1,9 +1,9 @@
-//! The keyed process operator: keys found, values read and written through the guest's imports.
+//! The keyed process operator: keys found, values read and written through the guest's imports, timers set and fired.
 
 use std::sync::Arc;
 
 use arrow_array::Int64Array;
-use millstream_operator::{Collector, FunctionFactory, Operator};
+use millstream_operator::{Collector, FunctionFactory, Operator, Progress};
 use millstream_operators::{
     KeySpec, OutputSpec, PortLayout, ProcessInput, ProcessOperator, ProcessSpec, ProjectionSpec, ReadColumn,
     RowErrorSpec, TimerSpec,
@@ -18,27 +18,72 @@ use crate::{
 
 /// Batches of 8,192 keys out of 65,536, each with a value that is read and written.
 pub(super) fn value_state() -> Box<dyn Work> {
-    let factory = factory(&guest::process());
-    let states = factory.function().states.clone();
-    let function = factory.create(&place()).expect("a process function");
-    let operator = ProcessOperator::new(spec(states), function, place());
-    Box::new(Values { operator, batches: (0..BATCHES).map(keys_of).collect(), next: 0 })
+    Box::new(Values(Keyed::new(&guest::process())))
 }
 
-struct Values {
+/// The same, with a timer for each key of a batch, that fires before the next one.
+pub(super) fn timers() -> Box<dyn Work> {
+    let mut timers = Timers { keyed: Keyed::new(&guest::process_with_timers()), watermark: 0 };
+    timers.pass();
+    Box::new(timers)
+}
+
+struct Keyed {
     operator: ProcessOperator,
     batches: Vec<Batch>,
     next: usize,
 }
 
+impl Keyed {
+    fn new(guest: &guest::Guest) -> Self {
+        let factory = factory(guest);
+        let states = factory.function().states.clone();
+        let function = factory.create(&place()).expect("a process function");
+        let operator = ProcessOperator::new(spec(states), function, place());
+        Self { operator, batches: (0..BATCHES).map(keys_of).collect(), next: 0 }
+    }
+
+    fn process(&mut self) {
+        let mut out = Collector::new();
+        let batch = self.batches[self.next % BATCHES].clone();
+        self.next += 1;
+        block_on(self.operator.process(0, batch, &mut out)).expect("good rows");
+        discard(&mut out);
+    }
+}
+
+struct Values(Keyed);
+
 impl Work for Values {
     fn run(&mut self, steps: u64) {
+        (0..steps).for_each(|_| self.0.process());
+    }
+}
+
+struct Timers {
+    keyed: Keyed,
+    watermark: i64,
+}
+
+impl Timers {
+    /// Lets all timers pass that there are.
+    fn pass(&mut self) {
+        self.watermark += FURTHEST_TIMER;
         let mut out = Collector::new();
-        for _ in 0..steps {
-            let batch = self.batches[self.next % BATCHES].clone();
-            self.next += 1;
-            block_on(self.operator.process(0, batch, &mut out)).expect("good rows");
+        while block_on(self.keyed.operator.watermark(self.watermark, &mut out)).expect("good timers")
+            == Progress::More
+        {
             discard(&mut out);
+        }
+        discard(&mut out);
+    }
+}
+
+impl Work for Timers {
+    fn run(&mut self, steps: u64) {
+        for _ in 0..steps {
+            self.keyed.process();
+            self.pass();
         }
     }
 }
@@ -80,3 +125,5 @@ fn spec(states: Vec<millstream_types::State>) -> ProcessSpec {
 }
 
 const BATCHES: usize = 8;
+/// How far behind the watermark the guest sets timers, in milliseconds.
+const FURTHEST_TIMER: i64 = 1024;

@@ -37,7 +37,7 @@ impl Part {
 }
 
 /// All of them.
-pub const PARTS: [Part; 9] = [
+pub const PARTS: [Part; 10] = [
     Part { name: "guest call", unit: "call", units: 1, prepare: boundary::call },
     Part { name: "columns of numbers", unit: "row", units: ROWS as u64, prepare: boundary::numbers },
     Part { name: "columns of text", unit: "row", units: ROWS as u64, prepare: boundary::text },
@@ -45,6 +45,7 @@ pub const PARTS: [Part; 9] = [
     Part { name: "hash exchange to 2", unit: "row", units: ROWS as u64, prepare: exchange::to_two },
     Part { name: "hash exchange to 16", unit: "row", units: ROWS as u64, prepare: exchange::to_sixteen },
     Part { name: "keyed state", unit: "row", units: ROWS as u64, prepare: keyed::value_state },
+    Part { name: "process with a timer", unit: "row", units: ROWS as u64, prepare: keyed::timers },
     Part { name: "window add", unit: "row", units: ROWS as u64, prepare: windows::add },
     Part { name: "window add and fire", unit: "row", units: ROWS as u64, prepare: windows::add_and_fire },
 ];

@@ -1,0 +1,2 @@
+;; No timers.
+(func $set_timers (param i32 i64))
