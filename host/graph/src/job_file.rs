@@ -216,10 +216,11 @@ impl JobFile {
 
     /// Puts another parallelism in the place of the one in `[job]`; nodes with one of their own keep it.
     pub fn set_parallelism(&mut self, parallelism: u32) {
-        let (max, reason) = self.settings.most_subtasks();
+        let (max, reason, help) = self.settings.most_subtasks();
         if parallelism == 0 || parallelism > max {
             let message = format!("parallelism {parallelism} cannot be: expected 1 to {max}, {reason}");
-            self.problems.push(Problem::error(message));
+            let help = help.filter(|_| parallelism > max).map(str::to_owned);
+            self.problems.push(Problem::error(message).maybe_help(help));
         }
         self.settings.parallelism = parallelism;
     }

@@ -4,7 +4,7 @@ use millstream_types::{Limits, Schema};
 
 use super::wiring::{Wire, Wiring};
 use crate::{
-    InputPort, JobFile, NodeBody, OutputKind, RowPolicy, TrapPolicy,
+    InputPort, JobFile, JobSettings, NodeBody, OutputKind, RowPolicy, TrapPolicy,
     document::Spanned,
     job_file::{NodeTable, PartitionName, too_wide},
     nearest::suggestion,
@@ -124,8 +124,8 @@ impl<'a> Drafts<'a> {
         if own.value > max {
             let message =
                 format!("parallelism {} is more than the job's max-parallelism of {max}", own.value);
-            let help = "raise `max-parallelism` in [job]; it then stays so for the life of the job";
-            self.problems().push(Problem::error(message).at(&own.span, "too large").help(help));
+            let problem = Problem::error(message).at(&own.span, "too large");
+            self.problems().push(problem.help(JobSettings::RAISE_MAX_PARALLELISM));
         } else if own.value > Limits::SUBTASKS {
             self.problems().push(too_wide(i64::from(own.value), &own.span));
         }

@@ -97,11 +97,19 @@ impl JobSettings {
     /// [`JobSettings::watermark_interval`] of a job that does not say.
     pub const WATERMARK_INTERVAL: Duration = Duration::from_millis(200);
 
-    /// The most subtasks that a node can have, and why.
-    pub(crate) fn most_subtasks(&self) -> (u32, &'static str) {
+    /// What to do where more subtasks are wanted than there may be.
+    pub(crate) const RAISE_MAX_PARALLELISM: &str =
+        "raise `max-parallelism` in [job]; it then stays so for the life of the job";
+
+    /// The most subtasks that a node can have, why, and what to do about it.
+    pub(crate) fn most_subtasks(&self) -> (u32, &'static str, Option<&'static str>) {
         match u32::from(self.max_parallelism.groups()) {
-            groups if groups <= Limits::SUBTASKS => (groups, "the job's max-parallelism"),
-            _ => (Limits::SUBTASKS, "for each subtask is a thread of the one process that runs the job"),
+            groups if groups <= Limits::SUBTASKS => {
+                (groups, "the job's max-parallelism", Some(Self::RAISE_MAX_PARALLELISM))
+            }
+            _ => {
+                (Limits::SUBTASKS, "for each subtask is a thread of the one process that runs the job", None)
+            }
         }
     }
 }

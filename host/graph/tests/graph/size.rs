@@ -56,9 +56,14 @@ fn a_parallelism_from_outside_the_file() {
         let mut file = JobFile::read(SourceText::new("job.toml", job), JobFormat::Toml, &|_| None);
         file.set_parallelism(5000);
         let error = Plan::new(file, &|_: &Path| Err("not asked".to_owned()), &Memory).expect_err("too much");
-        error.0.problems()[0].message.clone()
+        let problem = &error.0.problems()[0];
+        [Some(problem.message.clone()), problem.help.clone()]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("; ")
     };
-    expect!["parallelism 5000 cannot be: expected 1 to 128, the job's max-parallelism"]
+    expect!["parallelism 5000 cannot be: expected 1 to 128, the job's max-parallelism; raise `max-parallelism` in [job]; it then stays so for the life of the job"]
         .assert_eq(&refused(""));
     expect!["parallelism 5000 cannot be: expected 1 to 256, for each subtask is a thread of the one process that runs the job"].assert_eq(&refused("max-parallelism = 32768"));
 }
