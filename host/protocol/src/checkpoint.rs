@@ -15,6 +15,10 @@
 //! One checkpoint is stored at a time, and never after a later one: what is complete ascends. While it is being stored no
 //! time limit applies, as its metadata may be there already; the store ends by its own limits.
 //!
+//! Somebody may ask for a snapshot, a savepoint or one at which the job stops. It is triggered at once, whatever the
+//! interval, the pause and the limit say; no other is triggered before it has come to its end, so that none subsumes it.
+//! If it fails whoever asked is told, and it does not count as a failure of the job's.
+//!
 //! Once all subtasks have ended, one more checkpoint is taken that has the end of everything: the last one, with which
 //! sinks make visible what they still hold back. It is tried again for as long as failures are tolerated.
 //!
@@ -51,6 +55,8 @@ pub enum CheckpointAction {
         id: u64,
         /// What its barriers are for.
         kind: BarrierKind,
+        /// Whether the job stops at it.
+        stop: bool,
     },
     /// Write the metadata, as all participants have acknowledged.
     Store {
@@ -61,7 +67,9 @@ pub enum CheckpointAction {
     Complete {
         /// The checkpoint.
         id: u64,
-        /// Whether it has the end of everything, so that nothing is left to do behind it.
+        /// What it was taken for.
+        kind: BarrierKind,
+        /// Whether nothing is left to do behind it: it has the end of everything, or the job stops at it.
         last: bool,
     },
     /// Tell all participants that the checkpoint is given up, and drop what has been stored for it.
@@ -78,6 +86,26 @@ pub enum CheckpointAction {
         /// Why it failed.
         failure: CheckpointFailure,
     },
+}
+
+/// A snapshot that somebody asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedSnapshot {
+    /// What it is for.
+    pub kind: BarrierKind,
+    /// Whether the job stops at it.
+    pub stop: bool,
+}
+
+/// Why a snapshot is not taken for whoever asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestRefused {
+    /// One is being taken.
+    #[error("snapshot {0}, which was asked for before, is still being taken: try again when it is complete")]
+    Busy(u64),
+    /// Nothing will be taken any more.
+    #[error("the job is coming to its end: its last checkpoint is being taken")]
+    Ending,
 }
 
 /// Why a checkpoint is given up.
@@ -118,6 +146,8 @@ pub struct CheckpointCoordinator {
     ended: Vec<bool>,
     /// Checkpoints that have failed since the last one that was completed.
     failures: u32,
+    /// What the last checkpoint is, if the job comes to its end.
+    last_kind: BarrierKind,
     closed: bool,
     actions: VecDeque<CheckpointAction>,
 }
@@ -127,6 +157,16 @@ struct Pending {
     triggered: Duration,
     acknowledged: Vec<bool>,
     storing: bool,
+    kind: BarrierKind,
+    /// Whether somebody has asked for it.
+    asked: bool,
+    last: bool,
+}
+
+/// Why a snapshot is triggered.
+struct Asked {
+    asked: bool,
+    stop: bool,
     last: bool,
 }
 
@@ -148,6 +188,7 @@ impl CheckpointCoordinator {
             pending: BTreeMap::new(),
             ended: vec![false; participants.subtasks],
             failures: 0,
+            last_kind: BarrierKind::Checkpoint,
             closed: false,
             actions: VecDeque::new(),
         }
@@ -175,6 +216,23 @@ impl CheckpointCoordinator {
     pub fn handle_timeout(&mut self, now: Duration) {
         self.expire(now);
         self.advance(now);
+    }
+
+    /// Somebody asks for a snapshot: the answer is its number.
+    pub fn handle_request(&mut self, request: AskedSnapshot, now: Duration) -> Result<u64, RequestRefused> {
+        if self.closed || self.all_ended() {
+            return Err(RequestRefused::Ending);
+        }
+        if let Some((&id, _)) = self.pending.iter().find(|(_, p)| p.asked) {
+            return Err(RequestRefused::Busy(id));
+        }
+        let AskedSnapshot { kind, stop } = request;
+        Ok(self.trigger(kind, Asked { asked: true, stop, last: stop }, now))
+    }
+
+    /// The last checkpoint, which is taken at the end of everything, is to be one of this kind.
+    pub fn set_last_kind(&mut self, kind: BarrierKind) {
+        self.last_kind = kind;
     }
 
     /// A participant has taken and stored its snapshot. One of a checkpoint that is not pending any more is ignored.
@@ -218,9 +276,9 @@ impl CheckpointCoordinator {
 
     /// Whether nothing but time is in the way of the next checkpoint.
     fn may_trigger(&self) -> bool {
-        let last = self.pending.values().any(|p| p.last);
+        let waited_for = self.pending.values().any(|p| p.last || p.asked);
         let room = self.pending.len() < self.settings.concurrent();
-        !self.closed && !last && (room || self.all_ended())
+        !self.closed && !waited_for && (room || self.all_ended())
     }
 
     fn trigger_time(&self) -> Duration {
@@ -230,18 +288,22 @@ impl CheckpointCoordinator {
     fn advance(&mut self, now: Duration) {
         self.store_next(now);
         if self.may_trigger() && self.trigger_time() <= now {
-            self.trigger(now);
+            let last = self.all_ended();
+            let kind = if last { self.last_kind } else { BarrierKind::Checkpoint };
+            self.due = now + self.settings.interval;
+            self.trigger(kind, Asked { asked: false, stop: false, last }, now);
         }
     }
 
-    fn trigger(&mut self, now: Duration) {
+    fn trigger(&mut self, kind: BarrierKind, asked: Asked, now: Duration) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        self.due = now + self.settings.interval;
+        let Asked { asked, stop, last } = asked;
         let acknowledged = vec![false; self.participants.subtasks + self.participants.enumerators];
-        let pending = Pending { triggered: now, acknowledged, storing: false, last: self.all_ended() };
+        let pending = Pending { triggered: now, acknowledged, storing: false, kind, asked, last };
         self.pending.insert(id, pending);
-        self.actions.push_back(CheckpointAction::Trigger { id, kind: BarrierKind::Checkpoint });
+        self.actions.push_back(CheckpointAction::Trigger { id, kind, stop });
+        id
     }
 
     /// Has the earliest checkpoint stored that all have acknowledged, unless one is being stored.
@@ -260,10 +322,13 @@ impl CheckpointCoordinator {
 
     fn complete(&mut self, id: u64, now: Duration) {
         let Some(pending) = self.pending.remove(&id) else { return };
-        self.failures = 0;
-        self.paused_until = now + self.settings.min_pause;
-        self.closed = pending.last;
-        self.actions.push_back(CheckpointAction::Complete { id, last: pending.last });
+        let Pending { kind, asked, last, .. } = pending;
+        if !asked {
+            self.failures = 0;
+            self.paused_until = now + self.settings.min_pause;
+        }
+        self.closed = last;
+        self.actions.push_back(CheckpointAction::Complete { id, kind, last });
     }
 
     fn expire(&mut self, now: Duration) {
@@ -280,11 +345,9 @@ impl CheckpointCoordinator {
     }
 
     fn abort(&mut self, id: u64, failure: CheckpointFailure, now: Duration) {
-        if self.pending.remove(&id).is_none() || self.closed {
-            return;
-        }
+        let Some(pending) = self.pending.remove(&id).filter(|_| !self.closed) else { return };
         self.actions.push_back(CheckpointAction::Abort { id, failure: failure.clone() });
-        if matches!(failure, CheckpointFailure::Subsumed(_)) {
+        if pending.asked || matches!(failure, CheckpointFailure::Subsumed(_)) {
             return;
         }
         self.paused_until = now + self.settings.min_pause.max(self.retry_pause());

@@ -11,7 +11,8 @@ mod valve;
 pub use alignment::{Alignment, MaxDrift, slowest};
 pub use barrier::{Aligner, AlignmentEvent};
 pub use checkpoint::{
-    CheckpointAction, CheckpointCoordinator, CheckpointFailure, CheckpointSettings, Participants,
+    AskedSnapshot, CheckpointAction, CheckpointCoordinator, CheckpointFailure, CheckpointSettings,
+    Participants, RequestRefused,
 };
 pub use credit::{Admission, CREDIT_BYTES, CreditLedger, credits_for};
 pub use restart::{RestartDecision, RestartStrategy, Restarts};

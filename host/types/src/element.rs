@@ -37,6 +37,8 @@ pub struct Barrier {
     pub alignment: Alignment,
     /// When it was triggered, milliseconds since the epoch.
     pub triggered: i64,
+    /// Whether the job stops at it: nothing follows, unless its snapshot is given up.
+    pub stop: bool,
 }
 
 /// What a subtask does with a channel that has passed a barrier which others have not.

@@ -19,9 +19,14 @@ fn coordinator(settings: CheckpointSettings) -> CheckpointCoordinator {
 /// The actions as text.
 fn actions(coordinator: &mut CheckpointCoordinator) -> String {
     let text = |action| match action {
-        CheckpointAction::Trigger { id, .. } => format!("trigger {id}"),
+        CheckpointAction::Trigger { id, kind: BarrierKind::Savepoint, stop: false } => {
+            format!("trigger savepoint {id}")
+        }
+        CheckpointAction::Trigger { id, stop, .. } => {
+            format!("trigger {id}{}", if stop { " and stop" } else { "" })
+        }
         CheckpointAction::Store { id } => format!("store {id}"),
-        CheckpointAction::Complete { id, last } => {
+        CheckpointAction::Complete { id, last, .. } => {
             format!("complete {id}{}", if last { " last" } else { "" })
         }
         CheckpointAction::Abort { id, failure } => format!("abort {id}: {failure}"),
@@ -124,6 +129,66 @@ fn the_last_checkpoint_comes_at_once_and_is_tried_again() {
     assert_eq!(c.poll_timeout(), None);
 }
 
+const SAVEPOINT: AskedSnapshot = AskedSnapshot { kind: BarrierKind::Savepoint, stop: false };
+const STOP: AskedSnapshot = AskedSnapshot { kind: BarrierKind::Checkpoint, stop: true };
+
+#[test]
+fn a_savepoint_waits_for_nothing_and_nothing_overtakes_it() {
+    let mut c = coordinator(CheckpointSettings { min_pause: 5 * SECOND, ..settings() });
+    at(&mut c, 10);
+    assert_eq!(c.handle_request(SAVEPOINT, 11 * SECOND), Ok(2));
+    assert_eq!(actions(&mut c), "trigger savepoint 2");
+    assert_eq!(c.handle_request(SAVEPOINT, 12 * SECOND), Err(RequestRefused::Busy(2)));
+    acknowledge(&mut c, 1, 12);
+    assert_eq!(stored(&mut c, 1, 12), "complete 1");
+    assert_eq!(at(&mut c, 25), "", "due, but the savepoint is not complete");
+    acknowledge(&mut c, 2, 26);
+    assert_eq!(stored(&mut c, 2, 26), "complete 2, trigger 3");
+}
+
+#[test]
+fn a_savepoint_that_fails_is_no_failure_of_the_job() {
+    let mut c = coordinator(CheckpointSettings { tolerable_failures: 0, ..settings() });
+    assert_eq!(c.handle_request(SAVEPOINT, SECOND), Ok(1));
+    c.handle_declined(1, "disk full".to_owned(), 2 * SECOND);
+    assert_eq!(actions(&mut c), "trigger savepoint 1, abort 1: disk full");
+    assert_eq!(c.handle_request(STOP, 3 * SECOND), Ok(2));
+    let late = "abort 2: 3 of 3 participants have not acknowledged within 30s, trigger 3";
+    assert_eq!(actions(&mut c) + ", " + &at(&mut c, 33), format!("trigger 2 and stop, {late}"));
+}
+
+#[test]
+fn the_snapshot_at_which_a_job_stops_is_its_last() {
+    let mut c = coordinator(settings());
+    assert_eq!(c.handle_request(STOP, SECOND), Ok(1));
+    assert_eq!(acknowledge(&mut c, 1, 2), "trigger 1 and stop, store 1");
+    assert_eq!(stored(&mut c, 1, 2), "complete 1 last");
+    assert_eq!(c.handle_request(SAVEPOINT, 3 * SECOND), Err(RequestRefused::Ending));
+    assert_eq!((at(&mut c, 100), c.poll_timeout()), (String::new(), None));
+}
+
+#[test]
+fn a_job_that_ends_while_a_savepoint_is_taken_takes_its_last_checkpoint_behind_it() {
+    let mut c = coordinator(settings());
+    assert_eq!(c.handle_request(SAVEPOINT, SECOND), Ok(1));
+    (0..2).for_each(|subtask| c.handle_ended(subtask, 2 * SECOND));
+    assert_eq!(acknowledge(&mut c, 1, 3), "trigger savepoint 1, store 1");
+    assert_eq!(stored(&mut c, 1, 3), "complete 1, trigger 2");
+    assert_eq!(c.handle_request(STOP, 3 * SECOND), Err(RequestRefused::Ending));
+    acknowledge(&mut c, 2, 4);
+    assert_eq!(stored(&mut c, 2, 4), "complete 2 last");
+}
+
+#[test]
+fn the_end_of_a_drained_job_is_what_it_is_told_to_be() {
+    let mut c = coordinator(settings());
+    c.set_last_kind(BarrierKind::Savepoint);
+    (0..2).for_each(|subtask| c.handle_ended(subtask, 2 * SECOND));
+    assert_eq!(actions(&mut c), "trigger savepoint 1");
+    acknowledge(&mut c, 1, 3);
+    assert_eq!(stored(&mut c, 1, 3), "complete 1 last");
+}
+
 /// Something that happens to a coordinator.
 #[derive(Clone, Debug)]
 enum Event {
@@ -187,7 +252,7 @@ proptest! {
                         prop_assert_eq!(storing.replace(id), None);
                         prop_assert_eq!(open.keys().next(), Some(&id), "earlier ones are subsumed");
                     }
-                    CheckpointAction::Complete { id, last } => {
+                    CheckpointAction::Complete { id, last, .. } => {
                         prop_assert!(open.remove(&id).is_some() && id > completed && !last);
                         (completed, failures, ended_at) = (id, 0, Some(now));
                     }
