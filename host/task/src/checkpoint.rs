@@ -12,6 +12,11 @@
 //!      ▼                                 ▼
 //!   ended: a snapshot for each that is announced, until the last one is complete ────▶ closed
 //! ```
+//!
+//! A subtask that has passed a barrier at which the job stops stands still: it reads nothing and no time passes for it
+//! until the snapshot is complete, which is its end without an end of input, or given up, when it goes on.
+
+use std::time::{Duration, Instant};
 
 use millstream_types::{Barrier, OperatorId, StatePart};
 use tokio::sync::mpsc;
@@ -44,6 +49,10 @@ pub enum CheckpointReport {
 pub struct TaskSnapshot {
     /// Whether it had processed the end of its input.
     pub ended: bool,
+    /// From the barrier of its first channel to that of its last one.
+    pub alignment: Duration,
+    /// How long it stood still to take it.
+    pub pause: Duration,
     /// The state of each operator of its chain.
     pub operators: Vec<(OperatorId, Vec<StatePart>)>,
 }
@@ -108,13 +117,18 @@ impl Checkpoints {
         }
     }
 
-    /// Passes the barrier on and takes the snapshot.
-    pub(crate) async fn take(&mut self, barrier: Barrier, chain: &mut Chain) -> Result<(), TaskError> {
+    /// Passes a barrier on that took so long to come through all channels, and takes the snapshot.
+    pub(crate) async fn take(
+        &mut self,
+        barrier: Barrier,
+        alignment: Duration,
+        chain: &mut Chain,
+    ) -> Result<(), TaskError> {
         let id = barrier.id;
         chain.barrier(barrier).await?;
         self.taken = id;
         self.announced.retain(|barrier| barrier.id > id);
-        self.snapshot(id, false, Vec::new(), chain).await
+        self.snapshot(Moment { checkpoint: id, ended: false, alignment }, Vec::new(), chain).await
     }
 
     /// Says that the end of input has been processed, and takes the snapshots of what was announced before.
@@ -123,7 +137,7 @@ impl Checkpoints {
             link.report(CheckpointReport::Ended);
         }
         for barrier in std::mem::take(&mut self.announced) {
-            self.snapshot(barrier.id, true, Vec::new(), chain).await?;
+            self.snapshot(Moment::ended(barrier.id), Vec::new(), chain).await?;
         }
         Ok(())
     }
@@ -131,17 +145,40 @@ impl Checkpoints {
     /// Takes the snapshot and reports it; `head` is what a source adds.
     pub(crate) async fn snapshot(
         &mut self,
-        checkpoint: u64,
-        ended: bool,
+        moment: Moment,
         head: Vec<StatePart>,
         chain: &mut Chain,
     ) -> Result<(), TaskError> {
         let Some(link) = &self.link else { return Ok(()) };
+        let Moment { checkpoint, ended, alignment } = moment;
+        let since = Instant::now();
         let mut operators = chain.snapshot(checkpoint).await?;
         if let Some((_, parts)) = operators.first_mut() {
             parts.extend(head);
         }
-        link.report(CheckpointReport::Snapshot { checkpoint, snapshot: TaskSnapshot { ended, operators } });
+        let snapshot = TaskSnapshot { ended, alignment, pause: since.elapsed(), operators };
+        link.report(CheckpointReport::Snapshot { checkpoint, snapshot });
         Ok(())
+    }
+}
+
+/// When a snapshot is taken.
+pub(crate) struct Moment {
+    pub(crate) checkpoint: u64,
+    /// Whether the end of input has been processed.
+    pub(crate) ended: bool,
+    /// How long its barrier took to come through all channels.
+    pub(crate) alignment: Duration,
+}
+
+impl Moment {
+    /// At a barrier that came at once.
+    pub(crate) fn running(checkpoint: u64) -> Self {
+        Self { checkpoint, ended: false, alignment: Duration::ZERO }
+    }
+
+    /// Behind the end of input.
+    pub(crate) fn ended(checkpoint: u64) -> Self {
+        Self { checkpoint, ended: true, alignment: Duration::ZERO }
     }
 }

@@ -4,8 +4,9 @@
 //! the aligner; what comes out is what the chain has to see.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     task::{Context, Poll},
+    time::{Duration, Instant},
 };
 
 use millstream_net::{ChannelReceiver, Disconnected};
@@ -29,8 +30,8 @@ pub(crate) enum GateEvent {
     Watermark(i64),
     /// All inputs have become idle, or one is active again.
     Idle(bool),
-    /// All channels have passed a barrier.
-    Barrier(Barrier),
+    /// All channels have passed a barrier, the first one so long before the last.
+    Barrier(Barrier, Duration),
     /// A barrier will not come through all channels any more.
     GivenUp(u64),
     /// All channels have ended.
@@ -42,6 +43,8 @@ pub struct InputGate {
     channels: Vec<Option<GateChannel>>,
     valve: Valve,
     aligner: Aligner,
+    /// When the first channel passed a barrier that others have not.
+    aligning: BTreeMap<u64, Instant>,
     ready: VecDeque<GateEvent>,
     next: usize,
 }
@@ -53,6 +56,7 @@ impl InputGate {
         Self {
             valve: Valve::new(channels.len()),
             aligner: Aligner::new(channels.len()),
+            aligning: BTreeMap::new(),
             channels: channels.into_iter().map(Some).collect(),
             ready,
             next: 0,
@@ -108,6 +112,7 @@ impl InputGate {
                 self.valve.handle_end(index)
             }
             StreamElement::Barrier(barrier) => {
+                self.aligning.entry(barrier.id).or_insert_with(Instant::now);
                 self.aligner.handle_barrier(index, barrier);
                 return self.announce_alignment();
             }
@@ -118,6 +123,7 @@ impl InputGate {
 
     /// Nobody waits for this barrier any more.
     pub(crate) fn abort(&mut self, id: u64) {
+        self.aligning.remove(&id);
         self.aligner.handle_abort(id);
         self.announce_alignment();
     }
@@ -125,8 +131,16 @@ impl InputGate {
     fn announce_alignment(&mut self) {
         while let Some(event) = self.aligner.poll_event() {
             self.ready.push_back(match event {
-                AlignmentEvent::Passed(barrier) => GateEvent::Barrier(barrier),
-                AlignmentEvent::GivenUp(id) => GateEvent::GivenUp(id),
+                AlignmentEvent::Passed(barrier) => {
+                    let since = self.aligning.remove(&barrier.id);
+                    // Earlier ones that have not come through all channels have been given up.
+                    self.aligning = self.aligning.split_off(&barrier.id);
+                    GateEvent::Barrier(barrier, since.map_or(Duration::ZERO, |since| since.elapsed()))
+                }
+                AlignmentEvent::GivenUp(id) => {
+                    self.aligning.remove(&id);
+                    GateEvent::GivenUp(id)
+                }
             });
         }
     }

@@ -14,7 +14,7 @@ pub enum Mail {
     Complete {
         /// The checkpoint.
         checkpoint: u64,
-        /// Whether there will be no other: a subtask that has ended closes.
+        /// Whether there will be no other: a subtask that has ended, or stands still at it, closes.
         last: bool,
     },
     /// A checkpoint has been given up.

@@ -108,7 +108,8 @@ impl SplitService {
                 let parts =
                     vec![StatePart::plain(ENUMERATOR, StateForm::Enumerator, chunk), splits_part(behind)];
                 let operators = vec![(source.clone(), parts)];
-                CheckpointReport::Snapshot { checkpoint, snapshot: TaskSnapshot { ended: false, operators } }
+                let snapshot = TaskSnapshot { operators, ..TaskSnapshot::default() };
+                CheckpointReport::Snapshot { checkpoint, snapshot }
             }
             Err(error) => CheckpointReport::Declined { checkpoint, reason: format!("`{source}`: {error}") },
         });

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::{
     Chain, CheckpointLink, InputGate, Mail, Mailbox, SourceTask, SplitRequests, TaskError,
-    checkpoint::Checkpoints,
+    checkpoint::{Checkpoints, Moment},
     gate::GateEvent,
     source::{NoEnumerator, splits_part},
 };
@@ -51,7 +51,7 @@ pub struct Restore {
 /// How a subtask has ended.
 #[derive(Debug)]
 pub enum SubtaskEnd {
-    /// Its input has ended and everything has been passed on.
+    /// Its input has ended and everything has been passed on, or the job was stopped at a snapshot.
     Finished,
     /// It was told to give up.
     Cancelled,
@@ -85,29 +85,81 @@ impl Subtask {
         let Restore { ended, operators } = restore.unwrap_or_default();
         chain.restore(operators).await?;
         chain.open().await?;
-        let source = match input {
+        let (reading_end, source) = match input {
             Input::Gate(gate) => {
                 let reading = GateReading { gate: *gate, ended };
-                reading.run(&mut chain, &mut mailbox, &mut checkpoints).await?;
-                None
+                (reading.run(&mut chain, &mut mailbox, &mut checkpoints).await?, None)
             }
             Input::Source(SourceTask { operator, splits }) => {
                 let mut reading = SourceReading { operator, splits, in_split: false };
-                if ended {
+                let end = if ended {
                     chain.pass_end().await?;
+                    ReadingEnd::Input
                 } else {
-                    reading.run(&mut chain, &mut mailbox, &mut checkpoints).await?;
-                }
+                    reading.run(&mut chain, &mut mailbox, &mut checkpoints).await?
+                };
                 match checkpoints.enabled() {
-                    true => Some(reading.ended(&chain)?),
-                    false => None,
+                    true => (end, Some(reading.ended(&chain)?)),
+                    false => (end, None),
                 }
             }
         };
-        if checkpoints.enabled() {
+        if checkpoints.enabled() && reading_end == ReadingEnd::Input {
             take_part_to_the_end(source.as_ref(), &mut chain, &mut mailbox, &mut checkpoints).await?;
         }
         chain.close().await
+    }
+}
+
+/// Why a subtask reads no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReadingEnd {
+    /// The end of its input has been processed.
+    Input,
+    /// The job has stopped at a snapshot. What comes behind that is for whoever goes on from it.
+    Stop,
+}
+
+/// What follows after the snapshot at which the job was to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AfterStop {
+    /// It is complete.
+    Stopped,
+    /// It was given up.
+    GoesOn,
+    /// It was given up, and meanwhile sources have been told to read no further.
+    EndsInput,
+}
+
+/// Stands still at a barrier at which the job stops, until it is known what becomes of its snapshot.
+async fn stand_still(
+    stop: u64,
+    chain: &mut Chain,
+    mailbox: &mut Mailbox,
+    checkpoints: &mut Checkpoints,
+    mut gate: Option<&mut InputGate>,
+) -> Result<AfterStop, TaskError> {
+    let mut after = AfterStop::GoesOn;
+    loop {
+        match mailbox.next().await {
+            Mail::Stop => after = AfterStop::EndsInput,
+            Mail::Checkpoint(barrier) => checkpoints.announce(barrier),
+            Mail::Complete { checkpoint, last } => {
+                chain.checkpoint_complete(checkpoint).await?;
+                if last {
+                    return Ok(AfterStop::Stopped);
+                }
+            }
+            Mail::Abort(id) => {
+                checkpoints.abort(id);
+                if let Some(gate) = &mut gate {
+                    gate.abort(id);
+                }
+                if id == stop {
+                    return Ok(after);
+                }
+            }
+        }
     }
 }
 
@@ -123,7 +175,7 @@ async fn take_part_to_the_end(
         match mailbox.next().await {
             Mail::Checkpoint(barrier) => {
                 let head = source.map(|source| source.snapshot(barrier.id, chain)).unwrap_or_default();
-                checkpoints.snapshot(barrier.id, true, head, chain).await?;
+                checkpoints.snapshot(Moment::ended(barrier.id), head, chain).await?;
             }
             Mail::Complete { checkpoint, last } => {
                 chain.checkpoint_complete(checkpoint).await?;
@@ -144,13 +196,13 @@ struct GateReading {
 }
 
 impl GateReading {
-    /// Reads to the end of input and has it processed.
+    /// Reads to the end of input and has it processed, or until the job has stopped.
     async fn run(
         mut self,
         chain: &mut Chain,
         mailbox: &mut Mailbox,
         checkpoints: &mut Checkpoints,
-    ) -> Result<(), TaskError> {
+    ) -> Result<ReadingEnd, TaskError> {
         loop {
             while let Some(mail) = mailbox.try_next() {
                 self.handle(mail, chain, checkpoints).await?;
@@ -185,10 +237,24 @@ impl GateReading {
                 }
                 GateEvent::Watermark(watermark) => chain.watermark(watermark).await?,
                 GateEvent::Idle(idle) => chain.idle(idle).await?,
-                GateEvent::Barrier(barrier) => checkpoints.take(barrier, chain).await?,
+                GateEvent::Barrier(barrier, alignment) => {
+                    let stop = barrier.stop.then_some(barrier.id);
+                    checkpoints.take(barrier, alignment, chain).await?;
+                    let Some(stop) = stop else { continue };
+                    let gate = Some(&mut self.gate);
+                    if stand_still(stop, chain, mailbox, checkpoints, gate).await? == AfterStop::Stopped {
+                        return Ok(ReadingEnd::Stop);
+                    }
+                }
                 GateEvent::GivenUp(id) => checkpoints.decline(id),
-                GateEvent::End if self.ended => return chain.pass_end().await,
-                GateEvent::End => return chain.end().await,
+                GateEvent::End => {
+                    if self.ended {
+                        chain.pass_end().await?
+                    } else {
+                        chain.end().await?
+                    }
+                    return Ok(ReadingEnd::Input);
+                }
             }
         }
     }
@@ -223,17 +289,32 @@ struct SourceReading {
 }
 
 impl SourceReading {
-    /// Reads to the end of input, or until it is told to stop, and has that processed.
+    /// Reads to the end of input, or until it is told to read no further, and has that processed; or until the job has
+    /// stopped.
     async fn run(
         &mut self,
         chain: &mut Chain,
         mailbox: &mut Mailbox,
         checkpoints: &mut Checkpoints,
-    ) -> Result<(), TaskError> {
+    ) -> Result<ReadingEnd, TaskError> {
+        let end = self.read(chain, mailbox, checkpoints).await?;
+        if end == ReadingEnd::Input {
+            chain.watermark(MAX_WATERMARK).await?;
+            chain.end().await?;
+        }
+        Ok(end)
+    }
+
+    async fn read(
+        &mut self,
+        chain: &mut Chain,
+        mailbox: &mut Mailbox,
+        checkpoints: &mut Checkpoints,
+    ) -> Result<ReadingEnd, TaskError> {
         loop {
             while let Some(mail) = mailbox.try_next() {
-                if self.handle(mail, chain, checkpoints).await? {
-                    return end(chain).await;
+                if let Some(end) = self.handle(mail, chain, mailbox, checkpoints).await? {
+                    return Ok(end);
                 }
             }
             fire_processing_time(chain).await?;
@@ -255,7 +336,7 @@ impl SourceReading {
                         self.in_split = true;
                         continue;
                     }
-                    NextSplit::Finished => return end(chain).await,
+                    NextSplit::Finished => return Ok(ReadingEnd::Input),
                     NextSplit::Later(time) => {
                         chain.source_status(&mut *self.operator, true).await?;
                         time
@@ -263,32 +344,40 @@ impl SourceReading {
                 }
             };
             if let Some(mail) = until_mail(wait, chain, mailbox).await?
-                && self.handle(mail, chain, checkpoints).await?
+                && let Some(end) = self.handle(mail, chain, mailbox, checkpoints).await?
             {
-                return end(chain).await;
+                return Ok(end);
             }
         }
     }
 
-    /// Does what mail says; true if it is to stop.
+    /// Does what mail says; how the reading ends if it does.
     async fn handle(
         &mut self,
         mail: Mail,
         chain: &mut Chain,
+        mailbox: &mut Mailbox,
         checkpoints: &mut Checkpoints,
-    ) -> Result<bool, TaskError> {
+    ) -> Result<Option<ReadingEnd>, TaskError> {
         match mail {
-            Mail::Stop => return Ok(true),
+            Mail::Stop => return Ok(Some(ReadingEnd::Input)),
             Mail::Checkpoint(barrier) => {
-                let id = barrier.id;
+                let (id, stop) = (barrier.id, barrier.stop);
                 chain.barrier(barrier).await?;
                 let head = self.snapshot(id, chain)?;
-                checkpoints.snapshot(id, false, head, chain).await?;
+                checkpoints.snapshot(Moment::running(id), head, chain).await?;
+                if stop {
+                    return Ok(match stand_still(id, chain, mailbox, checkpoints, None).await? {
+                        AfterStop::Stopped => Some(ReadingEnd::Stop),
+                        AfterStop::GoesOn => None,
+                        AfterStop::EndsInput => Some(ReadingEnd::Input),
+                    });
+                }
             }
             Mail::Complete { checkpoint, .. } => chain.checkpoint_complete(checkpoint).await?,
             Mail::Abort(_) => {}
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Tells the enumerator that the barrier has been passed, and says what is left to read.
@@ -321,12 +410,6 @@ impl EndedSource {
         self.splits.passed(chain.head().subtask.0, checkpoint);
         vec![splits_part(&self.left)]
     }
-}
-
-/// The end of what a source reads.
-async fn end(chain: &mut Chain) -> Result<(), TaskError> {
-    chain.watermark(MAX_WATERMARK).await?;
-    chain.end().await
 }
 
 enum NextSplit {

@@ -53,7 +53,7 @@ fn count_of(parts: &[StatePart]) -> i64 {
 }
 
 fn barrier(id: u64) -> Barrier {
-    Barrier { id, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0 }
+    Barrier { id, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0, stop: false }
 }
 
 /// A source of so many numbers and a counter behind it, on this thread.
@@ -199,6 +199,47 @@ async fn a_subtask_that_had_ended_is_asked_for_nothing_but_its_state() {
         assert_eq!(pair.reader.strong_count(), 0, "nobody waits for a reader that had ended");
         pair.mail(&Mail::Complete { checkpoint: 9, last: true });
         assert_eq!(pair.finish().await, ["complete 9"], "it is not told of the end again");
+    };
+    local.run_until(script).await;
+}
+
+fn stop(id: u64) -> Mail {
+    Mail::Checkpoint(Barrier { stop: true, ..barrier(id) })
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_job_that_stops_at_a_snapshot_has_no_end_of_input() {
+    let local = LocalSet::new();
+    let mut pair = Pair::start(&local, 100, None);
+    pair.mail(&stop(1));
+    let script = async {
+        let (state, ended) = pair.snapshot(1).await;
+        assert_eq!((count_of(&state.operators[0]), state.ended, ended), (0, false, vec![]));
+        pair.mail(&Mail::Complete { checkpoint: 1, last: true });
+        assert_eq!(pair.finish().await, ["complete 1"]);
+        assert_eq!(pair.reader.strong_count(), 0);
+    };
+    local.run_until(script).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_job_stands_still_at_a_stop_and_goes_on_if_that_is_given_up() {
+    let local = LocalSet::new();
+    let mut pair = Pair::start(&local, 100, None);
+    pair.mail(&stop(1));
+    let script = async {
+        pair.snapshot(1).await;
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(pair.reports.try_recv().is_err(), "nobody has come to the end of the input");
+        pair.mail(&Mail::Abort(1));
+        while !matches!(pair.reports.recv().await, Some((1, CheckpointReport::Ended))) {}
+        pair.mail(&Mail::Checkpoint(barrier(2)));
+        let (last, _) = pair.snapshot(2).await;
+        assert_eq!((count_of(&last.operators[0]), last.ended), (100, true));
+        pair.mail(&Mail::Complete { checkpoint: 2, last: true });
+        assert_eq!(pair.finish().await, ["end", "complete 2"]);
     };
     local.run_until(script).await;
 }
