@@ -1,8 +1,10 @@
-//! The snapshots of one job: its runs, their checkpoints, and which of them to keep.
+//! The snapshots of one job: its runs, their checkpoints, which of them to keep, and its savepoints.
+
+use std::path::Path;
 
 use millstream_snapshot::{Location, SnapshotMetadata};
 
-use crate::{Storage, StorageError};
+use crate::{SnapshotFolder, Storage, StorageError, folder::METADATA};
 
 /// The snapshots of one job.
 #[derive(Clone, Debug)]
@@ -40,8 +42,19 @@ pub struct CheckpointInfo {
 /// One run of a job, to which checkpoints are added.
 #[derive(Clone, Debug)]
 pub struct RunStore {
-    storage: Storage,
+    job: JobStore,
     folder: String,
+}
+
+/// Where a job goes on without being told where.
+#[derive(Clone, Debug)]
+pub struct Latest {
+    /// The newest run.
+    pub run: RunStore,
+    /// What to go on from: its newest checkpoint, or what it was restored from itself; nothing before its first one.
+    pub snapshot: Option<StoredSnapshot>,
+    /// Whether the run was stopped at a savepoint, so that it is another one that goes on.
+    pub ended: bool,
 }
 
 impl JobStore {
@@ -51,7 +64,7 @@ impl JobStore {
     }
 
     /// Reads and checks the snapshot in a folder that the user names.
-    pub async fn open(folder: &std::path::Path) -> Result<StoredSnapshot, StorageError> {
+    pub async fn open(folder: &Path) -> Result<StoredSnapshot, StorageError> {
         let found = folder.join(METADATA);
         if !found.is_file() {
             let problem = format!("there is no snapshot: expected a file `{METADATA}` in the folder");
@@ -60,46 +73,118 @@ impl JobStore {
         load(&Storage::folder(folder)?, "").await
     }
 
+    /// The jobs that have snapshots in a place.
+    pub async fn jobs(storage: &Storage) -> Result<Vec<String>, StorageError> {
+        Ok(storage.list("").await?.0)
+    }
+
     /// Begins a run that was restored from the snapshot named `origin`, if from any.
     pub async fn begin_run(&self, origin: Option<&str>) -> Result<RunStore, StorageError> {
         let next = self.runs().await?.last().map_or(1, |last| last + 1);
         let folder = self.run_folder(next);
         let path = format!("{folder}/{ORIGIN}");
         self.storage.create(&path, origin.unwrap_or_default().to_owned()).await?;
-        Ok(RunStore { storage: self.storage.clone(), folder })
+        Ok(RunStore { job: self.clone(), folder })
     }
 
-    /// The newest run, and what it goes on from: its newest checkpoint, or what it was restored from itself. None if
-    /// there has been no run.
-    pub async fn latest(&self) -> Result<Option<(RunStore, Option<StoredSnapshot>)>, StorageError> {
-        let Some(&newest) = self.runs().await?.last() else { return Ok(None) };
-        let run = RunStore { storage: self.storage.clone(), folder: self.run_folder(newest) };
-        if let Some(found) = run.newest().await? {
-            return Ok(Some((run, Some(found))));
+    /// The newest run, and what a job goes on from. None if there has been no run.
+    pub async fn latest(&self) -> Result<Option<Latest>, StorageError> {
+        let Some(run) = self.newest_run().await? else { return Ok(None) };
+        if let Some(stopped) = run.note(STOPPED).await? {
+            let snapshot = Some(Self::open(stopped.as_ref()).await?);
+            return Ok(Some(Latest { run, snapshot, ended: true }));
         }
-        let origin = self.storage.get(&format!("{}/{ORIGIN}", run.folder)).await?.unwrap_or_default();
-        let origin = String::from_utf8_lossy(&origin).into_owned();
-        let found = if origin.is_empty() { None } else { Some(Self::open(origin.as_ref()).await?) };
-        Ok(Some((run, found)))
+        let snapshot = match run.newest().await? {
+            Some(found) => Some(found),
+            None => match run.note(ORIGIN).await? {
+                Some(origin) => Some(Self::open(origin.as_ref()).await?),
+                None => None,
+            },
+        };
+        Ok(Some(Latest { run, snapshot, ended: false }))
+    }
+
+    /// The newest run; none if there has been none.
+    pub async fn newest_run(&self) -> Result<Option<RunStore>, StorageError> {
+        let newest = self.runs().await?.last().copied();
+        Ok(newest.map(|run| RunStore { job: self.clone(), folder: self.run_folder(run) }))
+    }
+
+    /// The runs that there are, ascending.
+    pub async fn all_runs(&self) -> Result<Vec<RunStore>, StorageError> {
+        let run = |run| RunStore { job: self.clone(), folder: self.run_folder(run) };
+        Ok(self.runs().await?.into_iter().map(run).collect())
+    }
+
+    /// The savepoints in the place that they have if nobody says otherwise, ascending; also ones that were never
+    /// complete.
+    pub async fn savepoints(&self) -> Result<Vec<SnapshotFolder>, StorageError> {
+        let numbers = self.numbers(SAVEPOINT).await?;
+        Ok(numbers.into_iter().map(|number| self.savepoint(number)).collect())
     }
 
     /// The numbers of the runs that there are, ascending.
     async fn runs(&self) -> Result<Vec<u64>, StorageError> {
+        self.numbers(RUN).await
+    }
+
+    /// The numbers of the folders whose names begin so, ascending.
+    async fn numbers(&self, prefix: &str) -> Result<Vec<u64>, StorageError> {
         let (folders, _) = self.storage.list(&self.job).await?;
-        let mut runs: Vec<u64> = folders.iter().filter_map(|name| numbered(name, RUN)).collect();
-        runs.sort_unstable();
-        Ok(runs)
+        let mut numbers: Vec<u64> = folders.iter().filter_map(|name| numbered(name, prefix)).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
     }
 
     fn run_folder(&self, run: u64) -> String {
         format!("{}/{RUN}{run:05}", self.job)
+    }
+
+    fn savepoint(&self, number: u64) -> SnapshotFolder {
+        SnapshotFolder::new(self.storage.clone(), format!("{}/{SAVEPOINT}{number:05}", self.job))
     }
 }
 
 impl RunStore {
     /// How messages name it.
     pub fn name(&self) -> String {
-        self.storage.name_of(&self.folder)
+        self.storage().name_of(&self.folder)
+    }
+
+    fn storage(&self) -> &Storage {
+        &self.job.storage
+    }
+
+    /// A place for a savepoint of its job, unless the user names one.
+    pub async fn begin_savepoint(&self) -> Result<SnapshotFolder, StorageError> {
+        let last = self.job.numbers(SAVEPOINT).await?.last().copied().unwrap_or(0);
+        Ok(self.job.savepoint(last + 1))
+    }
+
+    /// Notes that the run was stopped at a savepoint: what goes on from there is another run.
+    pub async fn end_at(&self, savepoint: &str) -> Result<(), StorageError> {
+        self.storage().put(&format!("{}/{STOPPED}", self.folder), savepoint.to_owned()).await
+    }
+
+    /// Notes how the process that has the run is spoken to; none if there is none any more.
+    pub async fn set_control(&self, address: Option<&str>) -> Result<(), StorageError> {
+        let path = format!("{}/{CONTROL}", self.folder);
+        match address {
+            Some(address) => self.storage().put(&path, address.to_owned()).await,
+            None => self.storage().delete(&path).await,
+        }
+    }
+
+    /// How the process that has the run is spoken to, if it has said so. It may have gone without a word.
+    pub async fn control(&self) -> Result<Option<String>, StorageError> {
+        self.note(CONTROL).await
+    }
+
+    /// A text beside the checkpoints; none if it is not there or empty.
+    async fn note(&self, name: &str) -> Result<Option<String>, StorageError> {
+        let found = self.storage().get(&format!("{}/{name}", self.folder)).await?;
+        let text = found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(text.filter(|text| !text.is_empty()))
     }
 
     /// The number above all that checkpoints of this run have had, also those that were never complete.
@@ -107,26 +192,29 @@ impl RunStore {
         Ok(self.checkpoints().await?.last().map_or(1, |last| last.id + 1))
     }
 
+    /// The place of a checkpoint.
+    pub fn checkpoint(&self, id: u64) -> SnapshotFolder {
+        SnapshotFolder::new(self.storage().clone(), self.checkpoint_folder(id))
+    }
+
     /// Stores state of a checkpoint under a name that is unique in it, and says where it is.
     pub async fn put_state(&self, id: u64, name: &str, bytes: Vec<u8>) -> Result<Location, StorageError> {
-        self.storage.put(&format!("{}/{name}", self.checkpoint_folder(id)), bytes).await?;
-        Ok(Location::File(name.to_owned()))
+        self.checkpoint(id).put_state(name, bytes).await
     }
 
     /// Makes a checkpoint complete. Everything that it refers to has been stored before.
     pub async fn put_metadata(&self, metadata: &SnapshotMetadata) -> Result<(), StorageError> {
-        let path = format!("{}/{METADATA}", self.checkpoint_folder(metadata.checkpoint));
-        self.storage.create(&path, metadata.encode()).await
+        self.checkpoint(metadata.checkpoint).put_metadata(metadata).await
     }
 
     /// Reads and checks a checkpoint.
     pub async fn load(&self, id: u64) -> Result<StoredSnapshot, StorageError> {
-        load(&self.storage, &self.checkpoint_folder(id)).await
+        load(self.storage(), &self.checkpoint_folder(id)).await
     }
 
     /// Deletes what there is of a checkpoint, its metadata first, so that a rest is no checkpoint.
     pub async fn delete(&self, id: u64) -> Result<(), StorageError> {
-        self.storage.delete_all(&self.checkpoint_folder(id), METADATA).await
+        self.checkpoint(id).delete().await
     }
 
     /// Deletes all complete checkpoints but the newest `keep`, and what is left of others before those.
@@ -142,12 +230,12 @@ impl RunStore {
 
     /// The checkpoints of this run, ascending.
     pub async fn checkpoints(&self) -> Result<Vec<CheckpointInfo>, StorageError> {
-        let (folders, _) = self.storage.list(&self.folder).await?;
+        let (folders, _) = self.storage().list(&self.folder).await?;
         let mut ids: Vec<u64> = folders.iter().filter_map(|name| numbered(name, CHECKPOINT)).collect();
         ids.sort_unstable();
         let mut all = Vec::with_capacity(ids.len());
         for id in ids {
-            let (_, objects) = self.storage.list(&self.checkpoint_folder(id)).await?;
+            let (_, objects) = self.storage().list(&self.checkpoint_folder(id)).await?;
             all.push(CheckpointInfo { id, complete: objects.iter().any(|name| name == METADATA) });
         }
         Ok(all)
@@ -165,7 +253,7 @@ impl RunStore {
         match complete.next() {
             Some(older) if self.load(older.id).await.is_ok() => Err(StorageError::OlderIsGood {
                 newest: Box::new(problem),
-                older: self.storage.name_of(&self.checkpoint_folder(older.id)),
+                older: self.storage().name_of(&self.checkpoint_folder(older.id)),
             }),
             _ => Err(problem),
         }
@@ -194,7 +282,9 @@ fn numbered(name: &str, prefix: &str) -> Option<u64> {
     name.strip_prefix(prefix)?.parse().ok()
 }
 
-const METADATA: &str = "_metadata";
 const ORIGIN: &str = "run.origin";
+const STOPPED: &str = "run.stopped";
+const CONTROL: &str = "run.control";
 const RUN: &str = "run-";
 const CHECKPOINT: &str = "chk-";
+const SAVEPOINT: &str = "savepoint-";

@@ -7,12 +7,16 @@
 //! <dir>/<job>/run-00001/run.origin        where the run was restored from, empty if it began at the beginning
 //!                      /chk-3/_metadata   written last, with one atomic put: without it there is no checkpoint
 //!                      /chk-3/map-0       state of subtasks
+//!                      /run.control       how the process that has the run is spoken to, while there is one
+//!                      /run.stopped       the savepoint at which it was stopped, if at one
+//!           /savepoint-00001/_metadata    what the user asked for, unless a place was named
 //! ```
 //!
 //! A run is one life of a job, through all its restarts: what is restored without naming a snapshot goes on in the run
 //! that it finds. A run that begins anew leaves earlier ones as they are, and their checkpoints count no more for it.
 
 mod error;
+mod folder;
 mod job_store;
 mod read;
 mod storage;
@@ -20,5 +24,6 @@ mod storage;
 mod tests;
 
 pub use error::StorageError;
-pub use job_store::{CheckpointInfo, JobStore, RunStore, StoredSnapshot};
+pub use folder::SnapshotFolder;
+pub use job_store::{CheckpointInfo, JobStore, Latest, RunStore, StoredSnapshot};
 pub use storage::Storage;

@@ -80,6 +80,14 @@ impl Storage {
         }
     }
 
+    /// Deletes an object. That it is gone already is no error.
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), StorageError> {
+        match self.store.delete(&Key::from(path)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(e) => Err(StorageError::access(self.name_of(path), "delete the object", e)),
+        }
+    }
+
     /// How long an object is; none if it is not there.
     pub(crate) async fn size(&self, path: &str) -> Result<Option<u64>, StorageError> {
         match self.store.head(&Key::from(path)).await {
@@ -101,7 +109,8 @@ impl Storage {
 
     /// The names of what lies directly in a folder: folders, then objects.
     pub(crate) async fn list(&self, folder: &str) -> Result<(Vec<String>, Vec<String>), StorageError> {
-        let listed = self.store.list_with_delimiter(Some(&Key::from(folder))).await;
+        let folder_key = (!folder.is_empty()).then(|| Key::from(folder));
+        let listed = self.store.list_with_delimiter(folder_key.as_ref()).await;
         let listed = listed.map_err(|e| StorageError::access(self.name_of(folder), "list the folder", e))?;
         let name = |key: &Key| key.filename().unwrap_or_default().to_owned();
         let objects = listed.objects.iter().map(|object| name(&object.location));
@@ -111,8 +120,9 @@ impl Storage {
     /// Deletes everything below a folder, what `first` names before all else. What is gone already is no error.
     pub(crate) async fn delete_all(&self, folder: &str, first: &str) -> Result<(), StorageError> {
         let failed = |e| StorageError::access(self.name_of(folder), "delete the folder", e);
+        let folder_key = (!folder.is_empty()).then(|| Key::from(folder));
         let first = Key::from(format!("{folder}/{first}"));
-        let listed: Vec<_> = self.store.list(Some(&Key::from(folder))).try_collect().await.map_err(failed)?;
+        let listed: Vec<_> = self.store.list(folder_key.as_ref()).try_collect().await.map_err(failed)?;
         let keys = listed.into_iter().map(|object| object.location).filter(|key| *key != first);
         for key in std::iter::once(first.clone()).chain(keys) {
             match self.store.delete(&key).await {

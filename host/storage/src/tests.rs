@@ -63,13 +63,13 @@ fn what_was_stored_is_found_and_read_again() {
         let store = store(folder.path());
         assert!(store.latest().await.expect("readable").is_none());
         let first = store.begin_run(None).await.expect("stored");
-        let (_, found) = store.latest().await.expect("readable").expect("a run");
-        assert!(found.is_none(), "it begins at the beginning");
+        let found = store.latest().await.expect("readable").expect("a run");
+        assert!(found.snapshot.is_none(), "it begins at the beginning");
         checkpoint(&first, 3).await;
         checkpoint(&first, 4).await;
-        let (again, found) = store.latest().await.expect("readable").expect("a run");
-        let found = found.expect("a checkpoint");
-        assert_eq!((found.metadata.checkpoint, again.next_id().await.expect("readable")), (4, 5));
+        let Latest { run, snapshot, .. } = store.latest().await.expect("readable").expect("a run");
+        let found = snapshot.expect("a checkpoint");
+        assert_eq!((found.metadata.checkpoint, run.next_id().await.expect("readable")), (4, 5));
         let state = &found.metadata.operators[0].subtasks[0].states[0];
         assert_eq!(found.read(state).await.expect("whole"), part());
         let named = JobStore::open(found.name().as_ref()).await.expect("the name is its folder");
@@ -86,12 +86,11 @@ fn a_new_run_goes_on_from_its_origin_and_not_from_earlier_runs() {
         checkpoint(&first, 1).await;
         checkpoint(&first, 2).await;
         store.begin_run(None).await.expect("stored");
-        let (_, found) = store.latest().await.expect("readable").expect("a run");
-        assert!(found.is_none());
+        assert!(store.latest().await.expect("readable").expect("a run").snapshot.is_none());
         let origin = first.load(1).await.expect("whole").name();
         store.begin_run(Some(&origin)).await.expect("stored");
-        let (_, found) = store.latest().await.expect("readable").expect("a run");
-        assert_eq!(found.expect("its origin").name(), origin);
+        let found = store.latest().await.expect("readable").expect("a run");
+        assert_eq!(found.snapshot.expect("its origin").name(), origin);
     });
 }
 
@@ -163,4 +162,57 @@ fn places_that_are_none_are_refused() {
         Storage::open(location, folder.path()).expect(location);
     }
     assert!(["a", "b", "c"].iter().all(|name| folder.path().join(name).is_dir()));
+}
+
+#[test]
+fn a_run_that_was_stopped_at_a_savepoint_goes_on_from_there_in_another() {
+    let folder = TempDir::new().expect("a temporary folder");
+    run(async {
+        let store = store(folder.path());
+        let first = store.begin_run(None).await.expect("stored");
+        checkpoint(&first, 1).await;
+        let metadata = first.load(1).await.expect("whole").metadata;
+        let savepoint = first.begin_savepoint().await.expect("readable");
+        assert!(savepoint.name().ends_with("job/savepoint-00001"), "{}", savepoint.name());
+        let metadata = SnapshotMetadata { checkpoint: 2, operators: Vec::new(), ..metadata };
+        savepoint.put_metadata(&metadata).await.expect("stored");
+        first.end_at(&savepoint.name()).await.expect("stored");
+        let latest = store.latest().await.expect("readable").expect("a run");
+        assert!(latest.ended);
+        assert_eq!(latest.snapshot.expect("the savepoint").name(), savepoint.name());
+        let next = first.begin_savepoint().await.expect("readable");
+        assert!(next.name().ends_with("savepoint-00002"), "{}", next.name());
+        savepoint.delete().await.expect("deleted");
+        let error = store.latest().await.expect_err("gone").in_full();
+        assert!(error.contains("savepoint-00001") && error.contains("no snapshot"), "{error}");
+    });
+}
+
+#[test]
+fn a_folder_that_is_named_for_a_savepoint_has_to_be_empty() {
+    let folder = TempDir::new().expect("a temporary folder");
+    run(async {
+        let named = SnapshotFolder::named(&folder.path().join("new")).await.expect("it is made");
+        assert!(!named.is_complete().await.expect("readable"));
+        fs::write(folder.path().join("mine.txt"), "precious").expect("writable");
+        let error = SnapshotFolder::named(folder.path()).await.expect_err("not empty").to_string();
+        assert!(error.contains("`new`") || error.contains("`mine.txt`"), "{error}");
+        fs::remove_dir(folder.path().join("new")).expect("nothing in it");
+        let error = SnapshotFolder::named(folder.path()).await.expect_err("not empty").to_string();
+        assert!(error.contains("`mine.txt`") && error.contains("empty folder"), "{error}");
+    });
+}
+
+#[test]
+fn a_run_says_how_its_process_is_spoken_to() {
+    let folder = TempDir::new().expect("a temporary folder");
+    run(async {
+        let run = store(folder.path()).begin_run(None).await.expect("stored");
+        assert_eq!(run.control().await.expect("readable"), None);
+        run.set_control(Some("here")).await.expect("stored");
+        assert_eq!(run.control().await.expect("readable").as_deref(), Some("here"));
+        run.set_control(None).await.expect("deleted");
+        run.set_control(None).await.expect("it is gone already");
+        assert_eq!(run.control().await.expect("readable"), None);
+    });
 }

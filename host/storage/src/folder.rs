@@ -1,0 +1,64 @@
+//! The folder of one snapshot, before and while it is written.
+
+use std::path::Path;
+
+use millstream_snapshot::{Location, SnapshotMetadata};
+
+use crate::{Storage, StorageError};
+
+/// A folder for one snapshot. It is one once its metadata is there, which is written last.
+#[derive(Clone, Debug)]
+pub struct SnapshotFolder {
+    storage: Storage,
+    folder: String,
+}
+
+impl SnapshotFolder {
+    pub(crate) fn new(storage: Storage, folder: String) -> Self {
+        Self { storage, folder }
+    }
+
+    /// A folder that the user names, made if it is not there. It has to be empty: what is left of a snapshot that fails is
+    /// deleted, and nothing else.
+    pub async fn named(folder: &Path) -> Result<Self, StorageError> {
+        let storage = Storage::folder(folder)?;
+        let (folders, objects) = storage.list("").await?;
+        if let Some(found) = folders.first().or(objects.first()) {
+            let problem = format!("it has `{found}` in it; name an empty folder, or one that is not there");
+            return Err(StorageError::Location { location: folder.display().to_string(), problem });
+        }
+        Ok(Self::new(storage, String::new()))
+    }
+
+    /// How messages and commands name it.
+    pub fn name(&self) -> String {
+        self.storage.name_of(&self.folder).trim_end_matches('/').to_owned()
+    }
+
+    /// Whether its metadata is there.
+    pub async fn is_complete(&self) -> Result<bool, StorageError> {
+        Ok(self.storage.size(&self.path(METADATA)).await?.is_some())
+    }
+
+    /// Stores state under a name that is unique in the snapshot, and says where it is.
+    pub async fn put_state(&self, name: &str, bytes: Vec<u8>) -> Result<Location, StorageError> {
+        self.storage.put(&self.path(name), bytes).await?;
+        Ok(Location::File(name.to_owned()))
+    }
+
+    /// Makes the snapshot complete. Everything that it refers to has been stored before.
+    pub async fn put_metadata(&self, metadata: &SnapshotMetadata) -> Result<(), StorageError> {
+        self.storage.create(&self.path(METADATA), metadata.encode()).await
+    }
+
+    /// Deletes what there is of it, the metadata first, so that a rest is no snapshot.
+    pub async fn delete(&self) -> Result<(), StorageError> {
+        self.storage.delete_all(&self.folder, METADATA).await
+    }
+
+    fn path(&self, name: &str) -> String {
+        if self.folder.is_empty() { name.to_owned() } else { format!("{}/{name}", self.folder) }
+    }
+}
+
+pub(crate) const METADATA: &str = "_metadata";
