@@ -3,7 +3,12 @@
 //! It mails barriers to the subtasks, stores the snapshots that come back while everybody goes on, writes the metadata
 //! when the last one is stored, tells the subtasks, and deletes what is not needed any more. All of that is done beside
 //! each other; nothing waits for a deletion.
+//!
+//! Savepoints go the same way into folders of their own. They belong to whoever asked for them: sinks show nothing on
+//! their account, as a job that fails goes on from its newest checkpoint, and nothing deletes them. Only one at which the
+//! job stops counts for sinks too.
 
+mod asked;
 mod collect;
 mod store;
 
@@ -13,7 +18,7 @@ use millstream_operator::Clock;
 use millstream_protocol::{
     CheckpointAction, CheckpointCoordinator, CheckpointFailure, CheckpointSettings, Participants,
 };
-use millstream_storage::{RunStore, StorageError};
+use millstream_storage::{RunStore, SnapshotFolder, StorageError};
 use millstream_task::{CheckpointReport, Mail, SubtaskEnd, TaskError};
 use millstream_types::{Alignment, Barrier, BarrierKind};
 use tokio::{
@@ -21,7 +26,11 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::status::{Board, CompletedCheckpoint};
+use crate::{
+    control::SnapshotOrder,
+    status::{Board, CompletedCheckpoint},
+};
+use asked::{Asked, Place};
 use collect::Collected;
 use store::{Stored, store_snapshot};
 
@@ -44,6 +53,8 @@ pub struct CheckpointOptions {
 pub(crate) struct Connections {
     /// The mailboxes of all subtasks, by participant.
     pub(crate) mails: Vec<mpsc::UnboundedSender<Mail>>,
+    /// Snapshots that are asked for.
+    pub(crate) orders: mpsc::UnboundedReceiver<SnapshotOrder>,
     /// What participants report.
     pub(crate) reports: mpsc::UnboundedReceiver<(usize, CheckpointReport)>,
     /// Takes the failure of the job if there are too many failures.
@@ -64,6 +75,10 @@ pub(crate) struct CheckpointService {
     coordinator: CheckpointCoordinator,
     started: Instant,
     pending: BTreeMap<u64, Pending>,
+    /// Snapshots that somebody has asked for, until they are triggered.
+    asked: BTreeMap<u64, Asked>,
+    /// The savepoint that is taken at the end of input, if somebody has asked for that.
+    drained: Option<Asked>,
     work: JoinSet<Work>,
 }
 
@@ -71,13 +86,29 @@ struct Pending {
     /// By the wall clock, milliseconds since the epoch.
     triggered: i64,
     since: Instant,
+    kind: BarrierKind,
+    /// Where it goes.
+    folder: SnapshotFolder,
     collected: Collected,
+    /// How many bytes of state it has, once it is stored.
+    bytes: u64,
+    /// Who asked for it, if somebody did.
+    asked: Option<Asked>,
 }
 
 /// What has been done beside.
 enum Work {
-    Snapshot { checkpoint: u64, participant: usize, stored: Result<Stored, StorageError> },
-    Metadata { checkpoint: u64, stored: Result<u64, StorageError> },
+    Snapshot {
+        checkpoint: u64,
+        participant: usize,
+        stored: Result<Stored, StorageError>,
+    },
+    Metadata {
+        checkpoint: u64,
+        stored: Result<u64, StorageError>,
+    },
+    /// A place for a snapshot that is asked for.
+    Place(SnapshotOrder, Result<Place, StorageError>),
     Deleted(Result<(), StorageError>),
 }
 
@@ -94,8 +125,17 @@ impl CheckpointService {
         let participants = Participants { subtasks, enumerators: layout.participants.len() - subtasks };
         let coordinator =
             CheckpointCoordinator::new(options.settings, participants, first, started.elapsed());
-        let (pending, work) = (BTreeMap::new(), JoinSet::new());
-        Self { options, layout: Arc::new(layout), connections, coordinator, started, pending, work }
+        Self {
+            options,
+            layout: Arc::new(layout),
+            connections,
+            coordinator,
+            started,
+            pending: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            drained: None,
+            work: JoinSet::new(),
+        }
     }
 
     /// Runs until the last checkpoint is complete, the job is given up, or too many checkpoints have failed. Metadata
@@ -106,6 +146,7 @@ impl CheckpointService {
             let timeout = self.coordinator.poll_timeout().map(|at| self.started + at);
             tokio::select! {
                 () = cancelled(&mut self.connections.cancelled) => break,
+                Some(order) = self.connections.orders.recv() => self.ordered(order),
                 Some((participant, report)) = self.connections.reports.recv() => self.reported(participant, report),
                 Some(done) = self.work.join_next() => {
                     // A panic of such work has been printed; its checkpoint runs into its limit.
@@ -131,10 +172,10 @@ impl CheckpointService {
                 self.coordinator.handle_declined(checkpoint, reason, now);
             }
             CheckpointReport::Snapshot { checkpoint, snapshot } => {
-                if self.pending.contains_key(&checkpoint) {
-                    let run = self.options.run.clone();
+                if let Some(pending) = self.pending.get(&checkpoint) {
+                    let folder = pending.folder.clone();
                     self.work.spawn(async move {
-                        let stored = store_snapshot(&run, checkpoint, participant, snapshot).await;
+                        let stored = store_snapshot(&folder, participant, snapshot).await;
                         Work::Snapshot { checkpoint, participant, stored }
                     });
                 }
@@ -155,15 +196,13 @@ impl CheckpointService {
                 self.coordinator.handle_declined(checkpoint, error.in_full(), now);
             }
             Work::Metadata { checkpoint, stored } => {
-                if let (Ok(bytes), Some(pending)) = (&stored, self.pending.get(&checkpoint)) {
-                    let took = pending.since.elapsed();
-                    self.connections
-                        .board
-                        .checkpoint_completed(CompletedCheckpoint::new(checkpoint, took, *bytes));
+                if let (Ok(bytes), Some(pending)) = (&stored, self.pending.get_mut(&checkpoint)) {
+                    pending.bytes = *bytes;
                 }
                 let stored = stored.map(drop).map_err(|error| error.in_full());
                 self.coordinator.handle_stored(checkpoint, stored, now);
             }
+            Work::Place(order, place) => self.placed(order, place),
             Work::Deleted(Ok(())) => {}
             Work::Deleted(Err(error)) => {
                 tracing::warn!(error = error.in_full(), "old checkpoints cannot be deleted");
@@ -176,12 +215,10 @@ impl CheckpointService {
         let mut over = false;
         while let Some(action) = self.coordinator.poll_action() {
             match action {
-                CheckpointAction::Trigger { id, kind } => self.trigger(id, kind),
+                CheckpointAction::Trigger { id, kind, stop } => self.trigger(id, kind, stop),
                 CheckpointAction::Store { id } => self.store(id),
-                CheckpointAction::Complete { id, last } => {
-                    self.pending.remove(&id);
-                    self.mail_all(&Mail::Complete { checkpoint: id, last });
-                    self.delete_old();
+                CheckpointAction::Complete { id, kind, last } => {
+                    self.complete(id, kind, last);
                     over |= last;
                 }
                 CheckpointAction::Abort { id, failure } => self.abort(id, &failure),
@@ -197,27 +234,72 @@ impl CheckpointService {
         over
     }
 
-    fn trigger(&mut self, id: u64, kind: BarrierKind) {
+    fn trigger(&mut self, id: u64, kind: BarrierKind, stop: bool) {
+        let asked =
+            self.asked.remove(&id).or_else(|| self.drained.take_if(|_| kind == BarrierKind::Savepoint));
+        let folder = match &asked {
+            Some(Asked { place: Place::Savepoint(folder), .. }) => folder.clone(),
+            Some(Asked { place: Place::Run, .. }) | None => self.options.run.checkpoint(id),
+        };
         let triggered = self.connections.clock.now();
         let collected = Collected::new(self.layout.clone());
-        self.pending.insert(id, Pending { triggered, since: Instant::now(), collected });
-        let barrier = Barrier { id, kind, alignment: self.options.alignment, triggered };
+        let since = Instant::now();
+        self.pending.insert(id, Pending { triggered, since, kind, folder, collected, bytes: 0, asked });
+        let barrier = Barrier { id, kind, alignment: self.options.alignment, triggered, stop };
         self.mail_all(&Mail::Checkpoint(barrier));
     }
 
     fn store(&mut self, id: u64) {
         let Some(pending) = self.pending.get(&id) else { return };
-        let metadata = pending.collected.metadata(id, pending.triggered, self.connections.clock.now());
-        let run = self.options.run.clone();
+        let completed = self.connections.clock.now();
+        let metadata = pending.collected.metadata(id, pending.kind, pending.triggered, completed);
+        let folder = pending.folder.clone();
+        let ends = pending.asked.as_ref().is_some_and(Asked::ends_run).then(|| self.options.run.clone());
         self.work.spawn(async move {
-            let stored = run.put_metadata(&metadata).await.map(|()| metadata.state_bytes());
+            let store = async {
+                folder.put_metadata(&metadata).await?;
+                match ends {
+                    Some(run) => run.end_at(&folder.name()).await,
+                    None => Ok(()),
+                }
+            };
+            let stored = store.await.map(|()| metadata.state_bytes());
             Work::Metadata { checkpoint: id, stored }
         });
     }
 
+    fn complete(&mut self, id: u64, kind: BarrierKind, last: bool) {
+        let Some(pending) = self.pending.remove(&id) else { return };
+        let board = &self.connections.board;
+        match kind {
+            BarrierKind::Savepoint => board.savepoint_completed(),
+            _ => board.checkpoint_completed(CompletedCheckpoint::new(
+                id,
+                pending.since.elapsed(),
+                pending.bytes,
+            )),
+        }
+        if let Some(asked) = pending.asked {
+            let taken = asked.taken(id, kind, &pending.folder, pending.since.elapsed(), pending.bytes);
+            if last {
+                board.stopped_at(taken.clone());
+            }
+            asked.answer(Ok(taken));
+        }
+        if kind == BarrierKind::Checkpoint || last {
+            self.mail_all(&Mail::Complete { checkpoint: id, last });
+        }
+        if kind == BarrierKind::Checkpoint {
+            self.delete_old();
+        }
+    }
+
     fn abort(&mut self, id: u64, failure: &CheckpointFailure) {
-        self.pending.remove(&id);
+        let pending = self.pending.remove(&id);
         self.mail_all(&Mail::Abort(id));
+        if let Some(Pending { asked: Some(asked), folder, .. }) = pending {
+            return self.asked_for_nothing(asked, folder, failure);
+        }
         if !matches!(failure, CheckpointFailure::Subsumed(_)) {
             tracing::warn!(checkpoint = id, %failure, "a checkpoint has failed");
             self.connections.board.checkpoint_failed(id, failure.to_string());

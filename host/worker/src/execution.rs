@@ -17,6 +17,7 @@ use crate::{
     JobEnd, JobOptions, StartError,
     build::{Blueprint, SubtaskBuilder},
     checkpoint::{CheckpointService, Connections, Layout, Participant},
+    control::{SnapshotError, SnapshotOrder},
     restore::RestorePlan,
     status::Board,
 };
@@ -35,6 +36,8 @@ pub(crate) struct Execution {
     ends: Ends,
     slots: Vec<Slot>,
     services: JoinSet<()>,
+    /// Takes orders for snapshots, if there are checkpoints.
+    orders: Option<mpsc::UnboundedSender<SnapshotOrder>>,
 }
 
 impl Execution {
@@ -93,9 +96,13 @@ impl Execution {
             // A slot just opened is closed by nobody but its owner.
             slots[subtask.slot as usize].start(run).expect("the slot is open");
         }
+        let mut orders = None;
         if let Some(checkpoints) = &options.checkpoints {
+            let (order, ordered) = mpsc::unbounded_channel();
+            orders = Some(order);
             let connections = Connections {
                 mails: mails.clone(),
+                orders: ordered,
                 reports: reported,
                 ends: report,
                 cancelled,
@@ -106,7 +113,17 @@ impl Execution {
             let service = CheckpointService::new(checkpoints.clone(), layout, first, connections);
             services.spawn(service.run());
         }
-        Ok(Self { mails, cancel, ends: Ends { reports: ends, end: JobEnd::Finished }, slots, services })
+        let ends = Ends { reports: ends, end: JobEnd::Finished };
+        Ok(Self { mails, cancel, ends, slots, services, orders })
+    }
+
+    /// Passes an order on to whoever takes snapshots.
+    pub(crate) fn order(&self, order: SnapshotOrder) {
+        match &self.orders {
+            // If nobody takes orders any more, whoever waits for the answer is told by its end.
+            Some(orders) => drop(orders.send(order)),
+            None => drop(order.reply.send(Err(SnapshotError::NoCheckpoints))),
+        }
     }
 
     /// Lets the sources read no further.

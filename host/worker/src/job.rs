@@ -14,12 +14,13 @@ use millstream_protocol::{RestartDecision, RestartStrategy, Restarts};
 use millstream_storage::{StorageError, StoredSnapshot};
 use millstream_task::TaskError;
 use millstream_types::Attempt;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     BuildError, Catalog, JobStatus, Modules, OperatorStatus,
     build::Blueprint,
     checkpoint::CheckpointOptions,
+    control::{Command, JobControl, SnapshotOrder, SnapshotTaken},
     execution::{Execution, JobSpec},
     restore::RestoreError,
     status::Board,
@@ -87,6 +88,8 @@ pub enum StartError {
 pub enum JobEnd {
     /// All its input has been processed.
     Finished,
+    /// It was stopped at a snapshot, from which it can go on.
+    Stopped(SnapshotTaken),
     /// It was cancelled.
     Cancelled,
     /// A subtask failed; the others were cancelled.
@@ -97,17 +100,9 @@ pub enum JobEnd {
 pub struct Job {
     spec: Arc<JobSpec>,
     board: Board,
-    commands: watch::Sender<Command>,
+    control: JobControl,
     end: oneshot::Receiver<JobEnd>,
     started: Instant,
-}
-
-/// What a job has been told to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Command {
-    Run,
-    Stop,
-    Cancel,
 }
 
 impl Job {
@@ -125,10 +120,12 @@ impl Job {
         let execution = Execution::start(&spec, Attempt(0), options.restore.clone(), &board).await?;
         let started = Instant::now();
         let (commands, commanded) = watch::channel(Command::Run);
+        let (orders, ordered) = mpsc::unbounded_channel();
         let supervisor = Supervisor {
             spec: spec.clone(),
             board: board.clone(),
             commands: commanded,
+            orders: ordered,
             restarts: Restarts::new(options.restart, Duration::ZERO),
             attempt: Attempt(0),
             started,
@@ -136,17 +133,17 @@ impl Job {
         let (ended, end) = oneshot::channel();
         // Nobody listens any more only if the job has been dropped, and with it cancelled.
         tokio::spawn(async move { drop(ended.send(supervisor.run(execution).await)) });
-        Ok(Self { spec, board, commands, end, started })
+        Ok(Self { spec, board, control: JobControl::new(commands, orders), end, started })
     }
 
-    /// Lets the sources read no further; what has been read is processed to the end, as if the input ended there.
-    pub fn stop(&self) {
-        self.commands.send_replace(Command::Stop);
+    /// What commands it.
+    pub fn control(&self) -> &JobControl {
+        &self.control
     }
 
-    /// Gives up at once.
-    pub fn cancel(&self) {
-        self.commands.send_replace(Command::Cancel);
+    /// Whether it takes checkpoints.
+    pub fn takes_checkpoints(&self) -> bool {
+        self.spec.options.checkpoints.is_some()
     }
 
     /// Waits for the end, when nothing of the job is left. Called once it has returned, it waits for ever. Cancel-safe:
@@ -184,7 +181,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        self.cancel();
+        self.control.cancel();
     }
 }
 
@@ -193,6 +190,7 @@ struct Supervisor {
     spec: Arc<JobSpec>,
     board: Board,
     commands: watch::Receiver<Command>,
+    orders: mpsc::UnboundedReceiver<SnapshotOrder>,
     restarts: Restarts,
     attempt: Attempt,
     started: Instant,
@@ -203,7 +201,11 @@ impl Supervisor {
         loop {
             let end = self.watch(&mut execution).await;
             execution.close().await;
-            let JobEnd::Failed(error) = end else { return end };
+            let error = match end {
+                JobEnd::Failed(error) => error,
+                JobEnd::Finished => return self.board.stopped().map_or(JobEnd::Finished, JobEnd::Stopped),
+                end => return end,
+            };
             execution = match self.restart(error).await {
                 Ok(execution) => execution,
                 Err(end) => return end,
@@ -225,7 +227,8 @@ impl Supervisor {
                 changed = self.commands.changed() => if changed.is_err() {
                     execution.cancel();
                     return execution.wait().await;
-                }
+                },
+                Some(order) = self.orders.recv() => execution.order(order),
             }
         }
     }

@@ -9,6 +9,7 @@ mod modules;
 
 mod build;
 mod checkpoint;
+mod control;
 mod execution;
 mod job;
 mod restore;
@@ -18,6 +19,7 @@ mod stepped;
 pub use build::BuildError;
 pub use catalog::Catalog;
 pub use checkpoint::CheckpointOptions;
+pub use control::{JobControl, SnapshotError, SnapshotTaken};
 pub use job::{Job, JobEnd, JobOptions, StartError};
 pub use millstream_protocol::{CheckpointSettings, RestartStrategy};
 pub use modules::Modules;

@@ -10,6 +10,8 @@ use millstream_task::TaskError;
 use millstream_types::{Attempt, MAX_WATERMARK, MIN_WATERMARK};
 use serde::Serialize;
 
+use crate::SnapshotTaken;
+
 /// The figures of a job at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -36,6 +38,9 @@ pub struct CheckpointStatus {
     pub completed: u64,
     /// How many have failed.
     pub failed: u64,
+    /// How many savepoints are complete, which do not count as checkpoints.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub savepoints: u64,
     /// The last one that is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<CompletedCheckpoint>,
@@ -88,6 +93,8 @@ struct Notes {
     metrics: Vec<Vec<Arc<OperatorMetrics>>>,
     checkpoints: CheckpointStatus,
     failures: Vec<FailedAttempt>,
+    /// Where the job has been stopped, if it has been.
+    stopped: Option<SnapshotTaken>,
 }
 
 impl Board {
@@ -99,6 +106,18 @@ impl Board {
         let checkpoints = &mut self.lock().checkpoints;
         checkpoints.completed += 1;
         checkpoints.last = Some(checkpoint);
+    }
+
+    pub(crate) fn savepoint_completed(&self) {
+        self.lock().checkpoints.savepoints += 1;
+    }
+
+    pub(crate) fn stopped_at(&self, snapshot: SnapshotTaken) {
+        self.lock().stopped = Some(snapshot);
+    }
+
+    pub(crate) fn stopped(&self) -> Option<SnapshotTaken> {
+        self.lock().stopped.clone()
     }
 
     pub(crate) fn checkpoint_failed(&self, id: u64, reason: String) {
@@ -118,7 +137,8 @@ impl Board {
 
     /// What is known of checkpoints; none before the first has come to an end.
     pub(crate) fn checkpoints(&self) -> Option<CheckpointStatus> {
-        Some(self.lock().checkpoints.clone()).filter(|status| status.completed + status.failed > 0)
+        let known = |status: &CheckpointStatus| status.completed + status.failed + status.savepoints > 0;
+        Some(self.lock().checkpoints.clone()).filter(known)
     }
 
     pub(crate) fn failures(&self) -> Vec<FailedAttempt> {
@@ -136,7 +156,11 @@ fn in_full(error: &dyn std::error::Error) -> String {
     behind.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-fn millis(time: Duration) -> u64 {
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

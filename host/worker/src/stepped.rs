@@ -304,7 +304,7 @@ async fn invoke(
 
 /// Nothing is kept at it: it is there for what functions do before one.
 const BARRIER: Barrier =
-    Barrier { id: 0, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0 };
+    Barrier { id: 0, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0, stop: false };
 
 fn with_parallelism_1(plan: Plan) -> Plan {
     let Plan { mut logical, execution, warnings, .. } = plan;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use millstream_snapshot::{OperatorMetadata, SnapshotKind, SnapshotMetadata};
-use millstream_types::MaxParallelism;
+use millstream_types::{BarrierKind, MaxParallelism};
 
 use super::store::Stored;
 
@@ -43,7 +43,13 @@ impl Collected {
     }
 
     /// The metadata, once all are there. Subtasks of an operator follow each other, as participants do.
-    pub(crate) fn metadata(&self, checkpoint: u64, triggered: i64, completed: i64) -> SnapshotMetadata {
+    pub(crate) fn metadata(
+        &self,
+        checkpoint: u64,
+        kind: BarrierKind,
+        triggered: i64,
+        completed: i64,
+    ) -> SnapshotMetadata {
         let mut operators: BTreeMap<&str, OperatorMetadata> = BTreeMap::new();
         for (participant, stored) in self.layout.participants.iter().zip(&self.stored) {
             for (id, subtask) in stored.iter().flatten() {
@@ -58,7 +64,10 @@ impl Collected {
         }
         SnapshotMetadata {
             checkpoint,
-            kind: SnapshotKind::Checkpoint,
+            kind: match kind {
+                BarrierKind::Savepoint => SnapshotKind::Savepoint,
+                BarrierKind::Checkpoint | BarrierKind::Swap => SnapshotKind::Checkpoint,
+            },
             job: self.layout.job.clone(),
             max_parallelism: self.layout.max_parallelism,
             triggered,

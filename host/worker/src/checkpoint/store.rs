@@ -1,7 +1,7 @@
 //! Snapshots of participants into files, or into the metadata itself where they are small.
 
 use millstream_snapshot::{Location, StateMetadata, SubtaskMetadata};
-use millstream_storage::{RunStore, StorageError};
+use millstream_storage::{SnapshotFolder, StorageError};
 use millstream_task::TaskSnapshot;
 use millstream_types::{OperatorId, StatePart};
 
@@ -13,8 +13,7 @@ const INLINE: usize = 16 << 10;
 
 /// Stores what a participant has.
 pub(crate) async fn store_snapshot(
-    run: &RunStore,
-    checkpoint: u64,
+    folder: &SnapshotFolder,
     participant: usize,
     snapshot: TaskSnapshot,
 ) -> Result<Stored, StorageError> {
@@ -38,7 +37,7 @@ pub(crate) async fn store_snapshot(
         (name, file, stored)
     });
     let (name, file, stored) = packed.await.expect("copying does not panic, and nobody cancels it");
-    run.put_state(checkpoint, &name, file).await?;
+    folder.put_state(&name, file).await?;
     Ok(stored)
 }
 
