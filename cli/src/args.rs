@@ -21,6 +21,10 @@ pub(crate) struct Args {
 pub(crate) enum Verb {
     /// Run a job in this process until its input ends or Ctrl-C is pressed
     Run(Run),
+    /// Take a savepoint of a running job
+    Savepoint(Savepoint),
+    /// Stop a running job, so that it can go on later
+    Stop(Stop),
     /// Make a crate with a function, a job that runs it and a test
     New(New),
     /// Build a crate of functions into a WebAssembly module and describe it
@@ -52,6 +56,43 @@ pub(crate) struct Run {
     /// Show no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Which running job is meant.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Target {
+    /// The job's name, where several of the folder are running
+    pub(crate) job: Option<String>,
+    /// The folder in which the job stores its checkpoints
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoint_dir: PathBuf,
+}
+
+/// Arguments of `savepoint`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Savepoint {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// An empty or new folder for it, in the place of one beside the job's checkpoints
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) to: Option<PathBuf>,
+}
+
+/// Arguments of `stop`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Stop {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Stop at a savepoint, in the place of a last checkpoint: no window fires, and what goes on from it does as if the
+    /// job had not been stopped
+    #[arg(long)]
+    pub(crate) savepoint: bool,
+    /// An empty or new folder for the savepoint, in the place of one beside the job's checkpoints
+    #[arg(long, value_name = "FOLDER", requires = "savepoint")]
+    pub(crate) to: Option<PathBuf>,
+    /// For good: let the input end here, so that all windows and timers fire
+    #[arg(long)]
+    pub(crate) drain: bool,
 }
 
 /// Arguments of `new`.

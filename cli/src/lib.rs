@@ -1,6 +1,7 @@
 //! The `millstream` command line: one file a verb, one printer, and the wiring of the parts for each role.
 
 mod args;
+mod control;
 mod exit;
 mod load;
 mod printer;

@@ -29,7 +29,11 @@ impl<'a> ProgressView<'a> {
         }
         if self.printer.draws() {
             self.erase();
-            let table = summary::operators(&status.operators, status.elapsed_ms);
+            let mut table = summary::operators(&status.operators, status.elapsed_ms);
+            if let Some(checkpoints) = &status.checkpoints {
+                table += "\n";
+                table += &summary::checkpoint_line(checkpoints);
+            }
             self.drawn = table.lines().count();
             self.printer.note(&table);
         } else if self.last_line.elapsed() >= LINE_EVERY {
@@ -63,5 +67,6 @@ fn line(status: &JobStatus, json: bool) -> String {
             o.name, o.records_in, o.records_out
         )
     });
+    let operators = operators.chain(status.checkpoints.as_ref().map(summary::checkpoint_line));
     format!("{} s: {}", status.elapsed_ms / 1000, operators.collect::<Vec<_>>().join("; "))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use comfy_table::{CellAlignment, Table, presets};
 use millstream_connectors::{Histogram, SinkResults};
-use millstream_worker::{CheckpointStatus, JobStatus, OperatorStatus};
+use millstream_worker::{CheckpointStatus, JobStatus, OperatorStatus, SnapshotTaken};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -12,10 +12,14 @@ use crate::process::ProcessFigures;
 
 /// The end of a job as a document.
 #[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) struct Summary {
-    end: &'static str,
+    end: End,
     #[serde(flatten)]
     status: JobStatus,
+    /// The snapshot from which it can go on, if it was stopped at one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped_at: Option<SnapshotTaken>,
     /// What sinks have found out.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     results: Map<String, Value>,
@@ -24,10 +28,24 @@ pub(crate) struct Summary {
     process: Option<ProcessFigures>,
 }
 
+/// Why a job has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum End {
+    /// Its input had an end.
+    Finished,
+    /// Somebody stopped it.
+    Stopped,
+}
+
 impl Summary {
-    pub(crate) fn new(status: JobStatus, results: &SinkResults, stopped: bool) -> Self {
-        let end = if stopped { "stopped" } else { "finished" };
-        Self { end, status, results: results_json(results), process: ProcessFigures::now() }
+    pub(crate) fn new(
+        status: JobStatus,
+        results: &SinkResults,
+        end: End,
+        stopped_at: Option<SnapshotTaken>,
+    ) -> Self {
+        Self { end, status, stopped_at, results: results_json(results), process: ProcessFigures::now() }
     }
 }
 
@@ -87,7 +105,10 @@ impl fmt::Display for Summary {
         for (name, result) in &self.results {
             writeln!(f, "{name}: {result}")?;
         }
-        let how = if self.end == "stopped" { "stopped after" } else { "finished in" };
+        if let Some(at) = &self.stopped_at {
+            writeln!(f, "{}", stopped_line(at))?;
+        }
+        let how = if self.end == End::Stopped { "stopped after" } else { "finished in" };
         write!(f, "{} {how} {:.2} s", status.job, status.elapsed_ms as f64 / 1000.0)?;
         match &self.process {
             None => Ok(()),
@@ -137,12 +158,23 @@ pub(crate) fn operators(operators: &[OperatorStatus], elapsed_ms: u64) -> String
     table.trim_fmt()
 }
 
+/// Where a job was stopped, and how it goes on.
+fn stopped_line(at: &SnapshotTaken) -> String {
+    match at.savepoint {
+        true => format!("stopped at savepoint {} in {}: go on with `--from {}`", at.id, at.path, at.path),
+        false => format!("stopped at checkpoint {} in {}: go on with `--from latest`", at.id, at.path),
+    }
+}
+
 /// What became of a job's checkpoints.
-fn checkpoint_line(checkpoints: &CheckpointStatus) -> String {
+pub(crate) fn checkpoint_line(checkpoints: &CheckpointStatus) -> String {
     let mut line = format!("checkpoints: {} complete, {} failed", checkpoints.completed, checkpoints.failed);
     if let Some(last) = &checkpoints.last {
         line +=
             &format!("; the last one, {}, took {} ms for {} bytes", last.id, last.took_ms, count(last.bytes));
+    }
+    if checkpoints.savepoints > 0 {
+        line += &format!("; {} savepoints", checkpoints.savepoints);
     }
     if let Some(failed) = &checkpoints.last_failed {
         line += &format!("; {} failed: {}", failed.id, failed.reason);
@@ -151,7 +183,7 @@ fn checkpoint_line(checkpoints: &CheckpointStatus) -> String {
 }
 
 /// A number with its thousands apart.
-fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev().map(|g| String::from_utf8_lossy(g).into_owned());
     groups.collect::<Vec<_>>().join(",")

@@ -4,7 +4,8 @@ mod build;
 mod completions;
 mod new;
 mod run;
-mod snapshots;
+mod savepoint;
+pub(crate) mod snapshots;
 mod test;
 
 pub(crate) use new::{HELP as NEW_HELP, Kind};
@@ -19,6 +20,8 @@ use crate::{
 pub(crate) fn run(verb: Verb, printer: &Printer) -> Result<Exit, Failure> {
     match verb {
         Verb::Run(args) => run::run(&args, printer),
+        Verb::Savepoint(args) => savepoint::savepoint(&args, printer),
+        Verb::Stop(args) => savepoint::stop(&args, printer),
         Verb::New(args) => new::run(&args, printer),
         Verb::Build(args) => build::run(&args, printer),
         Verb::Test(args) => test::run(&args, printer),

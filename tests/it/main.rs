@@ -2,6 +2,7 @@
 //!
 //! One binary, so that the host is linked once. It belongs to the package of the command, which is built with it.
 
+mod subject;
 mod support;
 
 mod bad_input;
@@ -11,6 +12,7 @@ mod examples;
 mod faults;
 mod languages;
 mod recovery;
+mod savepoints;
 mod signals;
 mod sources;
 mod wasi;

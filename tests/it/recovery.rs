@@ -5,124 +5,15 @@ use std::{
     path::{Path, PathBuf},
     process::Stdio,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::support::{Output, command, finish, root};
-
-/// A job with a folder of its own for its file, its checkpoints and its rows.
-struct Subject {
-    folder: TempDir,
-    sink: String,
-}
-
-impl Subject {
-    /// An example, with its job file edited.
-    fn example(name: &str, edits: &[(&str, &str)]) -> Self {
-        let file = root().join("examples").join(name).join("job.toml");
-        let mut text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-        let data = format!("{}/", root().join("examples/data").display());
-        for (from, to) in edits {
-            assert!(text.contains(from), "{name} has no `{from}`");
-            text = text.replace(from, to);
-        }
-        // Those that generate their rows read no file.
-        Self::new(&text.replace("../data/", &data), name)
-    }
-
-    fn new(job: &str, sink: &str) -> Self {
-        let folder = TempDir::new().expect("a temporary folder");
-        fs::write(folder.path().join("job.toml"), job).expect("a temporary folder can be written to");
-        Self { folder, sink: sink.to_owned() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// The command that runs it and goes on from its newest checkpoint.
-    fn command(&self) -> std::process::Command {
-        let mut command = command(&self.path("out"));
-        command.arg("run").arg(self.path("job.toml")).args(["--quiet", "--json", "--from", "latest"]);
-        command.arg("--checkpoint-dir").arg(self.path("checkpoints")).env_remove("MILLSTREAM_FLIGHTS");
-        command
-    }
-
-    fn run(&self) -> Output {
-        finish(&mut self.command()).success()
-    }
-
-    fn run_at(&self, parallelism: u32) -> Output {
-        finish(self.command().args(["--parallelism", &parallelism.to_string()])).success()
-    }
-
-    /// Runs it without checkpoints.
-    fn undisturbed(&self) -> Vec<String> {
-        let job = fs::read_to_string(self.path("job.toml")).expect("it was written");
-        let plain = job.lines().filter(|line| !line.trim_start().starts_with("checkpoint = "));
-        let plain = plain.collect::<Vec<_>>().join("\n");
-        fs::write(self.path("plain.toml"), plain).expect("a temporary folder can be written to");
-        let mut command = command(&self.path("undisturbed"));
-        command.arg("run").arg(self.path("plain.toml")).arg("--quiet").env_remove("MILLSTREAM_FLIGHTS");
-        finish(&mut command).success();
-        lines(&self.path("undisturbed").join(&self.sink))
-    }
-
-    /// Runs it and kills it after a while; false if it has come to its end before.
-    fn run_and_kill(&self, after: Duration) -> bool {
-        self.run_and_kill_at(2, after)
-    }
-
-    fn run_and_kill_at(&self, parallelism: u32, after: Duration) -> bool {
-        let mut command = self.command();
-        command.args(["--parallelism", &parallelism.to_string()]);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command");
-        let started = Instant::now();
-        while started.elapsed() < after {
-            if let Some(status) = child.try_wait().expect("a child") {
-                let output = child.wait_with_output().expect("a child");
-                assert!(status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-                return false;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-        child.kill().expect("a child can be killed");
-        child.wait().expect("a child");
-        true
-    }
-
-    fn rows(&self) -> Vec<String> {
-        lines(&self.path("out").join(&self.sink))
-    }
-}
-
-/// The lines of all visible files in a folder, sorted.
-fn lines(folder: &Path) -> Vec<String> {
-    let mut lines = Vec::new();
-    for file in fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
-        let path = file.expect("a folder that stays").path();
-        if !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')) {
-            let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-            lines.extend(text.lines().map(str::to_owned));
-        }
-    }
-    lines.sort();
-    lines
-}
-
-#[track_caller]
-fn assert_same(found: &[String], expected: &[String], what: &str) {
-    let difference = found.iter().zip(expected).find(|(found, expected)| found != expected);
-    assert!(
-        found.len() == expected.len() && difference.is_none(),
-        "{what}: {} rows found, {} expected; first difference {difference:?}",
-        found.len(),
-        expected.len()
-    );
-}
+use crate::{
+    subject::{OFTEN, Subject, assert_same},
+    support::finish,
+};
 
 /// Numbers that look random, the same ones for a seed.
 struct Random(u64);
@@ -154,9 +45,6 @@ fn kill(make: impl Fn() -> Subject, kills: u32, longest: u64, seed: u64) {
         assert_same(&subject.rows(), &expected, &format!("seed {seed}, after {of_round} kills"));
     }
 }
-
-/// Checkpoints as often as they can be had.
-const OFTEN: (&str, &str) = ("parallelism = 2", "parallelism = 2\ncheckpoint = { interval = \"5ms\" }");
 
 #[test]
 fn flights_killed_at_any_moment() {

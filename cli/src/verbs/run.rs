@@ -1,18 +1,22 @@
 //! `millstream run`: a job in this process.
 //!
-//! The first Ctrl-C stops the sources: what has been read is processed to the end, windows fire, outputs are
-//! completed. The second one cancels the job at once. SIGTERM counts as Ctrl-C, so that a service is stopped cleanly.
+//! The first Ctrl-C stops the job. One with checkpoints takes a last one and ends there: no window fires, and `--from
+//! latest` goes on as if nothing had happened. One without has nothing to go on from, so what has been read is processed
+//! to the end, windows fire, and outputs are completed. The second Ctrl-C cancels the job at once. SIGTERM counts as
+//! Ctrl-C, so that a service is stopped cleanly.
 
 use std::time::Duration;
 
 use millstream_connectors::SinkResults;
 use millstream_operator::Whose;
 use millstream_task::TaskError;
-use millstream_worker::{Job, JobEnd, StartError};
+use millstream_worker::{Job, JobControl, JobEnd, SnapshotError, StartError};
+use tokio::sync::oneshot;
 
-use super::snapshots;
+use super::snapshots::{self, block_on};
 use crate::{
     args,
+    control::{Claimed, ControlError},
     exit::{Exit, Failure},
     load::load,
     printer::Printer,
@@ -32,13 +36,27 @@ pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> 
         printer.result(&explanation, || explanation.to_string());
         return Ok(Exit::Success);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| Failure::environment(miette::miette!("no event loop: {e}")))?;
-    runtime.block_on(async {
+    block_on(async {
         let options = snapshots::options(args, &loaded.plan.logical.job, printer).await?;
-        let job = Job::start(loaded.plan, &loaded.modules, &loaded.catalog, &options).await;
-        let job = job.map_err(not_started)?;
-        watch(job, loaded.catalog.results(), args.quiet, printer).await
+        let claimed = match &options.checkpoints {
+            Some(checkpoints) => Some(Claimed::claim(checkpoints.run.clone()).await.map_err(not_claimed)?),
+            None => None,
+        };
+        let job = match Job::start(loaded.plan, &loaded.modules, &loaded.catalog, &options).await {
+            Ok(job) => job,
+            Err(error) => {
+                if let Some(claimed) = claimed {
+                    claimed.release().await;
+                }
+                return Err(not_started(error));
+            }
+        };
+        let serving = claimed.map(|claimed| claimed.serve(job.control().clone()));
+        let end = watch(job, loaded.catalog.results(), args.quiet, printer).await;
+        if let Some(serving) = serving {
+            serving.close().await;
+        }
+        end
     })
 }
 
@@ -46,6 +64,7 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
     let mut view = ProgressView::new(printer, quiet);
     let mut refresh = tokio::time::interval(REFRESH);
     let mut interrupts = 0;
+    let mut refused = None;
     let mut signals = Signals::listen()
         .map_err(|e| Failure::environment(miette::miette!("signals cannot be listened for: {e}")))?;
     let end = loop {
@@ -55,10 +74,9 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
             () = signals.next() => {
                 interrupts += 1;
                 if interrupts == 1 {
-                    printer.note("stopping: what has been read is processed to the end; press Ctrl-C again to cancel");
-                    job.stop();
+                    refused = stop(&job, printer);
                 } else {
-                    job.cancel();
+                    job.control().cancel();
                     // A thread that hangs in the system, as in a write that nobody reads, ends with the process.
                     if tokio::time::timeout(GRACE, job.wait()).await.is_err() {
                         return Ok(Exit::Cancelled);
@@ -66,19 +84,64 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
                     break JobEnd::Cancelled;
                 }
             }
+            why = refusal(&mut refused) => {
+                printer.note(&format!("{why}; press Ctrl-C again to cancel the job"));
+            }
             _ = refresh.tick() => view.show(&job.status()),
         }
     };
     let status = job.status();
     view.finish();
-    match end {
-        JobEnd::Finished => {
-            let summary = summary::Summary::new(status, results, interrupts > 0);
-            printer.result(&summary, || summary.to_string());
-            Ok(Exit::Success)
-        }
-        JobEnd::Cancelled => Ok(Exit::Cancelled),
-        JobEnd::Failed(error) => Err(job_failed(error)),
+    let stopped = match end {
+        JobEnd::Finished => None,
+        JobEnd::Stopped(at) => Some(at),
+        JobEnd::Cancelled => return Ok(Exit::Cancelled),
+        JobEnd::Failed(error) => return Err(job_failed(error)),
+    };
+    let end =
+        if interrupts > 0 || stopped.is_some() { summary::End::Stopped } else { summary::End::Finished };
+    let summary = summary::Summary::new(status, results, end, stopped);
+    printer.result(&summary, || summary.to_string());
+    Ok(Exit::Success)
+}
+
+/// Stops a job as its user expects it; says so later if that was not to be.
+fn stop(job: &Job, printer: &Printer) -> Option<oneshot::Receiver<SnapshotError>> {
+    if !job.takes_checkpoints() {
+        printer.note("stopping: what has been read is processed to the end; press Ctrl-C again to cancel");
+        job.control().drain();
+        return None;
+    }
+    printer.note("stopping at a last checkpoint; press Ctrl-C again to cancel");
+    let (refused, why) = oneshot::channel();
+    tokio::spawn(stop_at_checkpoint(job.control().clone(), refused));
+    Some(why)
+}
+
+async fn stop_at_checkpoint(job: JobControl, refused: oneshot::Sender<SnapshotError>) {
+    if let Err(error) = job.stop_at_checkpoint().await {
+        // Nobody listens any more if the job has come to its end meanwhile.
+        refused.send(error).ok();
+    }
+}
+
+/// Waits until a stop is refused; for ever if it is not. Cancel-safe.
+async fn refusal(refused: &mut Option<oneshot::Receiver<SnapshotError>>) -> SnapshotError {
+    if let Some(why) = refused
+        && let Ok(why) = why.await
+    {
+        *refused = None;
+        return why;
+    }
+    std::future::pending().await
+}
+
+/// A run that somebody else has, or that cannot be had.
+fn not_claimed(error: ControlError) -> Failure {
+    let help = "stop it with `millstream stop`, or start without `--from latest`, which begins another run";
+    match error {
+        ControlError::Running { .. } => Failure::invalid(miette::miette!(help = help, "{error}")),
+        error => Failure::environment(summary::JobFailed::new(error)),
     }
 }
 

@@ -6,7 +6,8 @@ use std::{
 };
 
 use millstream_graph::{CheckpointSpec, JobSettings, RestartSpec};
-use millstream_storage::{JobStore, RunStore, Storage, StorageError, StoredSnapshot};
+use millstream_snapshot::SnapshotKind;
+use millstream_storage::{JobStore, Latest, RunStore, Storage, StorageError, StoredSnapshot};
 use millstream_worker::{CheckpointOptions, CheckpointSettings, JobOptions, RestartStrategy};
 
 use crate::{args, exit::Failure, printer::Printer, summary::JobFailed};
@@ -29,11 +30,11 @@ pub(super) async fn options(
     };
     let store = JobStore::new(storage(args, &spec)?, job.name.as_str());
     let (run, restore) = match args.from.as_deref() {
-        None => (store.begin_run(None).await.map_err(failed)?, None),
+        None => (begin_run(&store, None).await?, None),
         Some(LATEST) => latest(&store, printer).await?,
         Some(path) => {
             let found = open(path, printer).await?;
-            (store.begin_run(Some(&found.name())).await.map_err(failed)?, Some(found))
+            (begin_run(&store, Some(&found.name())).await?, Some(found))
         }
     };
     let checkpoints = Some(checkpoints(&spec, run));
@@ -80,19 +81,24 @@ async fn latest(
     printer: &Printer,
 ) -> Result<(RunStore, Option<Arc<StoredSnapshot>>), Failure> {
     match store.latest().await.map_err(failed)? {
-        Some((run, Some(found))) => {
+        Some(Latest { run, snapshot: Some(found), ended }) => {
             say(&found, printer);
-            Ok((run, Some(Arc::new(found))))
+            let next = if ended { begin_run(store, Some(&found.name())).await? } else { run };
+            Ok((next, Some(Arc::new(found))))
         }
-        Some((run, None)) => {
+        Some(Latest { run, .. }) => {
             printer.note("there is no checkpoint yet: starting from the beginning");
             Ok((run, None))
         }
         None => {
             printer.note("there is no checkpoint yet: starting from the beginning");
-            Ok((store.begin_run(None).await.map_err(failed)?, None))
+            Ok((begin_run(store, None).await?, None))
         }
     }
+}
+
+async fn begin_run(store: &JobStore, origin: Option<&str>) -> Result<RunStore, Failure> {
+    store.begin_run(origin).await.map_err(failed)
 }
 
 async fn open(path: &str, printer: &Printer) -> Result<Arc<StoredSnapshot>, Failure> {
@@ -104,10 +110,21 @@ async fn open(path: &str, printer: &Printer) -> Result<Arc<StoredSnapshot>, Fail
 }
 
 fn say(found: &StoredSnapshot, printer: &Printer) {
-    printer.note(&format!("going on from checkpoint {} in {}", found.metadata.checkpoint, found.name()));
+    let kind = match found.metadata.kind {
+        SnapshotKind::Checkpoint => "checkpoint",
+        SnapshotKind::Savepoint => "savepoint",
+    };
+    printer.note(&format!("going on from {kind} {} in {}", found.metadata.checkpoint, found.name()));
 }
 
-fn failed(error: StorageError) -> Failure {
+/// Runs what a command has to do, on this thread.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|e| Failure::environment(miette::miette!("no event loop: {e}")))?.block_on(work)
+}
+
+/// A place for snapshots that cannot be used.
+pub(crate) fn failed(error: StorageError) -> Failure {
     Failure::environment(JobFailed::new(error))
 }
 
