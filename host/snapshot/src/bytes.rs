@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         SnapshotError::Malformed { at: self.at, problem }
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
         let bytes = self.take(N)?;
         Ok(*bytes.first_chunk().expect("as many as were asked for"))
     }

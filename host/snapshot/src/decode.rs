@@ -3,8 +3,8 @@
 use millstream_types::{Column, KeyGroup, MaxParallelism, StateForm};
 
 use crate::{
-    ChunkMetadata, FORMAT_VERSION, Location, OperatorMetadata, SnapshotError, SnapshotKind, SnapshotMetadata,
-    StateMetadata, SubtaskMetadata,
+    ChunkMetadata, FORMAT_VERSION, JobFileForm, Location, ModuleMetadata, OperatorMetadata, Program,
+    SnapshotError, SnapshotKind, SnapshotMetadata, StateMetadata, SubtaskMetadata,
     bytes::Reader,
     checksum,
     encode::{FILE, HEADER, INLINE, MAGIC, NO_KEY_GROUP},
@@ -61,15 +61,26 @@ fn metadata(from: &mut Reader<'_>) -> Result<SnapshotMetadata, SnapshotError> {
         triggered: from.i64()?,
         completed: from.i64()?,
         operators: from.list(operator)?,
+        program: if from.flag()? { Some(program(from)?) } else { None },
     })
 }
 
 fn operator(from: &mut Reader<'_>) -> Result<OperatorMetadata, SnapshotError> {
-    Ok(OperatorMetadata { id: from.text()?, subtasks: from.list(subtask)?, shared: from.list(state)? })
+    Ok(OperatorMetadata {
+        id: from.text()?,
+        key: from.list(column)?,
+        subtasks: from.list(subtask)?,
+        shared: from.list(state)?,
+    })
 }
 
 fn subtask(from: &mut Reader<'_>) -> Result<SubtaskMetadata, SnapshotError> {
-    Ok(SubtaskMetadata { ended: from.flag()?, states: from.list(state)? })
+    Ok(SubtaskMetadata {
+        ended: from.flag()?,
+        alignment_micros: from.u64()?,
+        pause_micros: from.u64()?,
+        states: from.list(state)?,
+    })
 }
 
 fn state(from: &mut Reader<'_>) -> Result<StateMetadata, SnapshotError> {
@@ -96,6 +107,26 @@ fn column(from: &mut Reader<'_>) -> Result<Column, SnapshotError> {
     let (name, data_type) = (from.text()?, from.text()?);
     let data_type = data_type.parse().map_err(|e| from.malformed(format!("column `{name}`: {e}")))?;
     Ok(Column { name, data_type, nullable: from.flag()? })
+}
+
+fn program(from: &mut Reader<'_>) -> Result<Program, SnapshotError> {
+    Ok(Program {
+        job_file: from.text()?,
+        form: match from.u8()? {
+            1 => JobFileForm::Toml,
+            2 => JobFileForm::Json,
+            other => return Err(from.malformed(format!("there is no job file of form {other}"))),
+        },
+        text: from.text()?,
+        modules: from.list(module)?,
+    })
+}
+
+fn module(from: &mut Reader<'_>) -> Result<ModuleMetadata, SnapshotError> {
+    let module =
+        ModuleMetadata { name: from.text()?, digest: from.array()?, length: from.u64()?, file: from.text()? };
+    let plain = !module.file.is_empty() && !module.file.contains(['/', '\\']);
+    if plain { Ok(module) } else { Err(from.malformed(format!("`{}` is no file beside it", module.file))) }
 }
 
 fn chunk(from: &mut Reader<'_>) -> Result<ChunkMetadata, SnapshotError> {

@@ -3,8 +3,8 @@
 use millstream_types::Column;
 
 use crate::{
-    ChunkMetadata, FORMAT_VERSION, Location, OperatorMetadata, SnapshotMetadata, StateMetadata,
-    SubtaskMetadata, bytes::Writer, checksum,
+    ChunkMetadata, FORMAT_VERSION, Location, ModuleMetadata, OperatorMetadata, Program, SnapshotMetadata,
+    StateMetadata, SubtaskMetadata, bytes::Writer, checksum,
 };
 
 /// What every snapshot starts with.
@@ -35,18 +35,25 @@ impl SnapshotMetadata {
         body.i64(self.triggered);
         body.i64(self.completed);
         body.list(&self.operators, operator);
+        body.u8(u8::from(self.program.is_some()));
+        if let Some(of) = &self.program {
+            program(&mut body, of);
+        }
         body.bytes
     }
 }
 
 fn operator(to: &mut Writer, operator: &OperatorMetadata) {
     to.blob(operator.id.as_bytes());
+    to.list(&operator.key, column);
     to.list(&operator.subtasks, subtask);
     to.list(&operator.shared, state);
 }
 
 fn subtask(to: &mut Writer, subtask: &SubtaskMetadata) {
     to.u8(u8::from(subtask.ended));
+    to.u64(subtask.alignment_micros);
+    to.u64(subtask.pause_micros);
     to.list(&subtask.states, state);
 }
 
@@ -79,6 +86,20 @@ fn chunk(to: &mut Writer, chunk: &ChunkMetadata) {
     to.u64(chunk.offset);
     to.u64(chunk.length);
     to.u64(chunk.checksum);
+}
+
+fn program(to: &mut Writer, program: &Program) {
+    to.blob(program.job_file.as_bytes());
+    to.u8(program.form as u8);
+    to.blob(program.text.as_bytes());
+    to.list(&program.modules, module);
+}
+
+fn module(to: &mut Writer, module: &ModuleMetadata) {
+    to.blob(module.name.as_bytes());
+    to.bytes.extend(module.digest);
+    to.u64(module.length);
+    to.blob(module.file.as_bytes());
 }
 
 /// The chunks follow.

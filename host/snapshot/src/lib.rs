@@ -15,8 +15,8 @@ mod tests;
 
 pub use error::SnapshotError;
 pub use metadata::{
-    ChunkMetadata, Location, OperatorMetadata, SnapshotKind, SnapshotMetadata, StateMetadata,
-    SubtaskMetadata, checksum,
+    ChunkMetadata, JobFileForm, Location, ModuleMetadata, OperatorMetadata, Program, SnapshotKind,
+    SnapshotMetadata, StateMetadata, SubtaskMetadata, checksum,
 };
 pub use redistribute::{RedistributeError, SubtaskState, state_of};
 

@@ -20,6 +20,8 @@ pub struct SnapshotMetadata {
     pub completed: i64,
     /// The operators that have state, or have had rows.
     pub operators: Vec<OperatorMetadata>,
+    /// What the job is made of, in a savepoint.
+    pub program: Option<Program>,
 }
 
 /// Why a snapshot was taken. The numbers are on disk for ever.
@@ -37,6 +39,8 @@ pub enum SnapshotKind {
 pub struct OperatorMetadata {
     /// Its identity, under which its state is kept for ever.
     pub id: String,
+    /// The columns by which its keyed state is keyed, in order; none if it has no key.
+    pub key: Vec<Column>,
     /// Its subtasks in order; as many as its parallelism was.
     pub subtasks: Vec<SubtaskMetadata>,
     /// What is kept once for all subtasks: a source's enumerator.
@@ -48,6 +52,10 @@ pub struct OperatorMetadata {
 pub struct SubtaskMetadata {
     /// Whether it had processed the end of its input.
     pub ended: bool,
+    /// Microseconds from the barrier of its first channel to that of its last one.
+    pub alignment_micros: u64,
+    /// Microseconds for which it stood still to take its snapshot.
+    pub pause_micros: u64,
     /// Its states.
     pub states: Vec<StateMetadata>,
 }
@@ -67,6 +75,42 @@ pub struct StateMetadata {
     pub location: Location,
     /// The chunks, in order.
     pub chunks: Vec<ChunkMetadata>,
+}
+
+/// What a job is made of: enough to run it where there is nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The path of the job file, for messages.
+    pub job_file: String,
+    /// How it is written.
+    pub form: JobFileForm,
+    /// What it says. Variables of the environment are not replaced, as their values may be secret.
+    pub text: String,
+    /// The modules that it names.
+    pub modules: Vec<ModuleMetadata>,
+}
+
+/// How a job file is written. The numbers are on disk for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum JobFileForm {
+    /// TOML.
+    Toml = 1,
+    /// JSON.
+    Json = 2,
+}
+
+/// A module of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleMetadata {
+    /// What the job file calls it.
+    pub name: String,
+    /// The BLAKE3 hash of its bytes.
+    pub digest: [u8; 32],
+    /// How many there are.
+    pub length: u64,
+    /// The file that has them, beside the metadata. Modules of the same bytes share one.
+    pub file: String,
 }
 
 /// Where chunks are.
@@ -108,7 +152,8 @@ impl SnapshotMetadata {
             Location::File(path) => Some(path.as_str()),
             Location::Inline(_) => None,
         });
-        let mut files: Vec<&str> = files.collect();
+        let modules = self.program.iter().flat_map(|program| &program.modules);
+        let mut files: Vec<&str> = files.chain(modules.map(|module| module.file.as_str())).collect();
         files.sort_unstable();
         files.dedup();
         files
@@ -119,11 +164,51 @@ impl SnapshotMetadata {
         self.states().map(StateMetadata::bytes).sum()
     }
 
+    /// How long its slowest subtask waited for its barrier to come through all channels, in microseconds.
+    pub fn alignment_micros(&self) -> u64 {
+        self.subtasks().map(|subtask| subtask.alignment_micros).max().unwrap_or(0)
+    }
+
+    /// How long the subtask that stood still longest did so, in microseconds.
+    pub fn pause_micros(&self) -> u64 {
+        self.subtasks().map(|subtask| subtask.pause_micros).max().unwrap_or(0)
+    }
+
+    fn subtasks(&self) -> impl Iterator<Item = &SubtaskMetadata> {
+        self.operators.iter().flat_map(|operator| &operator.subtasks)
+    }
+
     /// The states of all operators.
     pub fn states(&self) -> impl Iterator<Item = &StateMetadata> {
-        self.operators.iter().flat_map(|operator| {
-            operator.subtasks.iter().flat_map(|subtask| &subtask.states).chain(&operator.shared)
-        })
+        self.operators.iter().flat_map(OperatorMetadata::states)
+    }
+}
+
+impl OperatorMetadata {
+    /// Its states, by subtask, then what is kept once.
+    pub fn states(&self) -> impl Iterator<Item = &StateMetadata> {
+        self.subtasks.iter().flat_map(|subtask| &subtask.states).chain(&self.shared)
+    }
+}
+
+impl Program {
+    /// The module of a name.
+    pub fn module(&self, name: &str) -> Option<&ModuleMetadata> {
+        self.modules.iter().find(|module| module.name == name)
+    }
+}
+
+impl ModuleMetadata {
+    /// Describes a module of these bytes.
+    pub fn of(name: &str, bytes: &[u8]) -> Self {
+        let digest = blake3::hash(bytes);
+        let file = format!("module-{}.wasm", &digest.to_hex()[..16]);
+        Self { name: name.to_owned(), digest: digest.into(), length: bytes.len() as u64, file }
+    }
+
+    /// Whether these are its bytes.
+    pub fn is(&self, bytes: &[u8]) -> bool {
+        blake3::hash(bytes) == blake3::Hash::from(self.digest)
     }
 }
 

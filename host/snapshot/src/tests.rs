@@ -24,23 +24,56 @@ fn inline(part: &StatePart) -> StateMetadata {
     StateMetadata::of_part(part, Location::Inline(bytes), 0)
 }
 
+fn item(bytes: &[u8]) -> Vec<StateChunk> {
+    vec![StateChunk::item(bytes.to_vec())]
+}
+
+/// Everything that a snapshot can have, also what no operator of this version has yet: rows of two inputs, broadcast
+/// state, and rows that an asynchronous function has under way.
 fn example() -> SnapshotMetadata {
     let in_file = StateMetadata::of_part(&keyed(&[(9, b"xyz")]), Location::File("by-key-1".into()), 100);
+    let key = Column { name: "k".into(), data_type: DataType::Utf8, nullable: false };
+    let input = |name: &str| {
+        let chunk = StateChunk { key_group: Some(KeyGroup(3)), bytes: name.as_bytes().to_vec() };
+        inline(&StatePart { name: name.into(), ..part(StateForm::TimedRows, vec![chunk]) })
+    };
+    let subtask = |ended, states| SubtaskMetadata { ended, alignment_micros: 300, pause_micros: 20, states };
+    let join = vec![
+        input("left"),
+        input("right"),
+        inline(&part(StateForm::Broadcast, item(b"rules"))),
+        inline(&part(StateForm::InFlight, item(b"asked"))),
+    ];
     SnapshotMetadata {
         checkpoint: 7,
-        kind: SnapshotKind::Checkpoint,
+        kind: SnapshotKind::Savepoint,
         job: "job".into(),
         max_parallelism: MaxParallelism::DEFAULT,
         triggered: 1000,
         completed: 1250,
-        operators: vec![OperatorMetadata {
-            id: "op".into(),
-            subtasks: vec![
-                SubtaskMetadata { ended: false, states: vec![inline(&keyed(&[(3, b"ab"), (5, b"c")]))] },
-                SubtaskMetadata { ended: true, states: vec![in_file] },
-            ],
-            shared: vec![inline(&part(StateForm::Enumerator, vec![StateChunk::item(b"e".to_vec())]))],
-        }],
+        operators: vec![
+            OperatorMetadata {
+                id: "op".into(),
+                key: vec![key.clone()],
+                subtasks: vec![
+                    subtask(false, vec![inline(&keyed(&[(3, b"ab"), (5, b"c")]))]),
+                    subtask(true, vec![in_file]),
+                ],
+                shared: vec![inline(&part(StateForm::Enumerator, item(b"e")))],
+            },
+            OperatorMetadata {
+                id: "join".into(),
+                key: vec![key],
+                subtasks: vec![subtask(false, join)],
+                shared: Vec::new(),
+            },
+        ],
+        program: Some(Program {
+            job_file: "job.toml".into(),
+            form: JobFileForm::Toml,
+            text: "[job]\nname = \"job\"\n".into(),
+            modules: vec![ModuleMetadata::of("m", b"\0asm")],
+        }),
     }
 }
 
@@ -52,17 +85,33 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn golden_bytes() {
     expect![[r#"
-        4d4c5354534e4150010000003001000000000000342d1c195734520007000000
-        0000000001030000006a6f628000e803000000000000e2040000000000000100
-        0000020000006f7002000000000100000005000000636f756e74010200000001
-        000000010000006e05000000696e743634010003000000616263020000000300
-        000000000000000002000000000000005c73d5249c7173a80500020000000000
-        000001000000000000001bf8b9469a21408c010100000005000000636f756e74
-        010200000001000000010000006e05000000696e74363401010800000062792d
-        6b65792d31010000000900640000000000000003000000000000001f1f416f65
-        d276620100000005000000636f756e74210200000001000000010000006e0500
-        0000696e7436340100010000006501000000ffff000000000000000001000000
-        00000000784aec3b5e2ee7e5
+        4d4c5354534e41500100000031030000000000000462c8e3c5fc852507000000
+        0000000002030000006a6f628000e803000000000000e2040000000000000200
+        0000020000006f7001000000010000006b04000000757466380002000000002c
+        0100000000000014000000000000000100000005000000636f756e7401020000
+        0001000000010000006e05000000696e74363401000300000061626302000000
+        0300000000000000000002000000000000005c73d5249c7173a8050002000000
+        0000000001000000000000001bf8b9469a21408c012c01000000000000140000
+        00000000000100000005000000636f756e74010200000001000000010000006e
+        05000000696e74363401010800000062792d6b65792d31010000000900640000
+        000000000003000000000000001f1f416f65d276620100000005000000636f75
+        6e74210200000001000000010000006e05000000696e74363401000100000065
+        01000000ffff00000000000000000100000000000000784aec3b5e2ee7e50400
+        00006a6f696e01000000010000006b04000000757466380001000000002c0100
+        0000000000140000000000000004000000040000006c6566740a020000000100
+        0000010000006e05000000696e7436340100040000006c656674010000000300
+        0000000000000000040000000000000014c85797e5b42c170500000072696768
+        740a0200000001000000010000006e05000000696e7436340100050000007269
+        67687401000000030000000000000000000500000000000000896ca0d1e4be07
+        0105000000636f756e74130200000001000000010000006e05000000696e7436
+        3401000500000072756c657301000000ffff0000000000000000050000000000
+        0000fe54e2ce3a87c23805000000636f756e7422020000000100000001000000
+        6e05000000696e74363401000500000061736b656401000000ffff0000000000
+        00000005000000000000008475908ca4418fd90000000001080000006a6f622e
+        746f6d6c01130000005b6a6f625d0a6e616d65203d20226a6f62220a01000000
+        010000006d003e6ee85b30b92152036efd974c9a3907c65635ec190c05a089b1
+        80a57dc03a04000000000000001c0000006d6f64756c652d3030336536656538
+        35623330623932312e7761736d
     "#]]
     .assert_eq(&hex(&example().encode()));
 }
@@ -97,9 +146,25 @@ fn damage_anywhere_is_found() {
 }
 
 #[test]
+fn a_module_is_known_by_its_bytes_and_lies_beside_the_metadata() {
+    let module = ModuleMetadata::of("m", b"\0asm");
+    assert!(module.is(b"\0asm") && !module.is(b"\0asn") && module.length == 4);
+    for file in ["", "../secret", "a/b", "a\\b"] {
+        let mut metadata = example();
+        let program = metadata.program.as_mut().expect("it is a savepoint");
+        program.modules[0].file = file.into();
+        let error = SnapshotMetadata::decode(&metadata.encode()).expect_err(file).to_string();
+        assert!(error.contains("is no file beside it"), "{error}");
+    }
+}
+
+#[test]
 fn files_and_sizes_are_known() {
     let metadata = example();
-    assert_eq!((metadata.files(), metadata.state_bytes()), (vec!["by-key-1"], 7));
+    assert_eq!(
+        (metadata.files(), metadata.state_bytes()),
+        (vec!["by-key-1", "module-003e6ee85b30b921.wasm"], 26)
+    );
 }
 
 /// What a subtask gets, as `name: groups or items`.
@@ -121,10 +186,13 @@ fn dealt(operator: &OperatorMetadata, index: u32, parallelism: u32) -> String {
 #[test]
 fn chunks_go_to_whom_they_belong_at_any_parallelism() {
     let items = |text: &[u8]| text.iter().map(|&b| StateChunk::item(vec![b])).collect::<Vec<_>>();
-    let subtask =
-        |ended, parts: &[StatePart]| SubtaskMetadata { ended, states: parts.iter().map(inline).collect() };
+    let subtask = |ended, parts: &[StatePart]| {
+        let states = parts.iter().map(inline).collect();
+        SubtaskMetadata { ended, states, ..SubtaskMetadata::default() }
+    };
     let operator = |second_ended| OperatorMetadata {
         id: "op".into(),
+        key: Vec::new(),
         subtasks: vec![
             subtask(true, &[keyed(&[(0, b"x"), (1, b"x")]), part(StateForm::Items, items(b"abc"))]),
             subtask(
@@ -149,7 +217,8 @@ fn metadata() -> impl Strategy<Value = SnapshotMetadata> {
     let data_type = prop::sample::select(DataType::ALL.to_vec());
     let column = (".{0,5}", data_type, any::<bool>());
     let column = column.prop_map(|(name, data_type, nullable)| Column { name, data_type, nullable });
-    let columns = prop::collection::vec(column, 0..3);
+    let columns = prop::collection::vec(column, 0..3).boxed();
+    let key = columns.clone();
     let chunks = prop::collection::vec(chunk, 0..4);
     let state = (".{0,5}", form, any::<u32>(), columns, chunks, any::<bool>()).prop_map(
         |(name, form, version, columns, chunks, here)| {
@@ -159,14 +228,21 @@ fn metadata() -> impl Strategy<Value = SnapshotMetadata> {
         },
     );
     let states = prop::collection::vec(state, 0..3).boxed();
-    let subtask = (any::<bool>(), states.clone());
-    let subtask = subtask.prop_map(|(ended, states)| SubtaskMetadata { ended, states });
-    let operator = (".{0,5}", prop::collection::vec(subtask, 0..3), states);
-    let operator = operator.prop_map(|(id, subtasks, shared)| OperatorMetadata { id, subtasks, shared });
-    (any::<u64>(), any::<i64>(), prop::collection::vec(operator, 0..3)).prop_map(
-        |(checkpoint, time, operators)| {
+    let subtask = (any::<bool>(), any::<u64>(), any::<u64>(), states.clone());
+    let subtask = subtask.prop_map(|(ended, alignment_micros, pause_micros, states)| SubtaskMetadata {
+        ended,
+        alignment_micros,
+        pause_micros,
+        states,
+    });
+    let operator = (".{0,5}", key, prop::collection::vec(subtask, 0..3), states);
+    let operator =
+        operator.prop_map(|(id, key, subtasks, shared)| OperatorMetadata { id, key, subtasks, shared });
+    (any::<u64>(), any::<i64>(), prop::collection::vec(operator, 0..3), any::<bool>()).prop_map(
+        |(checkpoint, time, operators, savepoint)| {
             let completed = time.saturating_add(5);
-            SnapshotMetadata { checkpoint, triggered: time, completed, operators, ..example() }
+            let program = example().program.filter(|_| savepoint);
+            SnapshotMetadata { checkpoint, triggered: time, completed, operators, program, ..example() }
         },
     )
 }

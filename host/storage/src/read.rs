@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use millstream_snapshot::{ChunkMetadata, Location, StateMetadata, checksum};
+use millstream_snapshot::{ChunkMetadata, Location, ModuleMetadata, StateMetadata, checksum};
 use millstream_types::{StateChunk, StatePart};
 
 use crate::{StorageError, StoredSnapshot};
@@ -34,6 +34,17 @@ impl StoredSnapshot {
         Ok(chunks.iter().map(bytes).collect())
     }
 
+    /// Reads a module of the program.
+    pub async fn read_module(&self, module: &ModuleMetadata) -> Result<Bytes, StorageError> {
+        let path = self.path(&module.file);
+        let problem = match self.storage.get(&path).await? {
+            Some(bytes) if module.is(&bytes) => return Ok(bytes),
+            Some(_) => format!("the module `{}` is damaged: its bytes do not have its hash", module.name),
+            None => "the file is gone".to_owned(),
+        };
+        Err(StorageError::Damaged { path: self.storage.name_of(&path), problem })
+    }
+
     fn check(&self, state: &StateMetadata, chunk: &ChunkMetadata, bytes: &[u8]) -> Result<(), StorageError> {
         let (length, hash) = (bytes.len() as u64, checksum(bytes));
         if length == chunk.length && hash == chunk.checksum {
@@ -59,6 +70,9 @@ impl StoredSnapshot {
             let end = state.chunks.iter().map(|c| c.offset.saturating_add(c.length)).max().unwrap_or(0);
             let needed = needed.entry(file).or_default();
             *needed = end.max(*needed);
+        }
+        for module in self.metadata.program.iter().flat_map(|program| &program.modules) {
+            needed.insert(&module.file, module.length);
         }
         for (file, needed) in needed {
             let path = self.path(file);

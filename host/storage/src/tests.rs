@@ -28,8 +28,9 @@ async fn checkpoint(run: &RunStore, id: u64) {
     let bytes: Vec<u8> = part.chunks.iter().flat_map(|c| c.bytes.clone()).collect();
     let location = run.put_state(id, "count-0", bytes).await.expect("stored");
     let state = StateMetadata::of_part(&part, location, 0);
-    let subtask = SubtaskMetadata { ended: false, states: vec![state] };
-    let operator = OperatorMetadata { id: "count".into(), subtasks: vec![subtask], shared: Vec::new() };
+    let subtask = SubtaskMetadata { states: vec![state], ..SubtaskMetadata::default() };
+    let operator =
+        OperatorMetadata { id: "count".into(), key: Vec::new(), subtasks: vec![subtask], shared: Vec::new() };
     let metadata = SnapshotMetadata {
         checkpoint: id,
         kind: SnapshotKind::Checkpoint,
@@ -38,6 +39,7 @@ async fn checkpoint(run: &RunStore, id: u64) {
         triggered: 0,
         completed: 0,
         operators: vec![operator],
+        program: None,
     };
     run.put_metadata(&metadata).await.expect("stored");
 }

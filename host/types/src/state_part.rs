@@ -28,16 +28,22 @@ pub enum StateForm {
     SessionAccumulators = 8,
     /// Rows of sessions.
     SessionContents = 9,
+    /// Rows of one of two inputs, with their times, a key.
+    TimedRows = 10,
     /// Items of a subtask that are dealt out anew at another parallelism.
     Items = 16,
     /// Items of a subtask of which every subtask gets all at another parallelism.
     UnionItems = 17,
     /// What an operator keeps for itself in a subtask; treated as [`StateForm::UnionItems`].
     Subtask = 18,
+    /// A map that is the same in all subtasks.
+    Broadcast = 19,
     /// Splits that a source subtask is reading; treated as [`StateForm::Items`].
     Splits = 32,
     /// What the enumerator of a source knows. One a source, whatever its parallelism.
     Enumerator = 33,
+    /// Rows that an asynchronous function has under way, which it is called with again.
+    InFlight = 34,
 }
 
 /// To whom the chunks of a part go at another parallelism.
@@ -53,7 +59,7 @@ pub enum Dealing {
 
 impl StateForm {
     /// Every form.
-    pub const ALL: [StateForm; 14] = [
+    pub const ALL: [StateForm; 17] = [
         StateForm::Value,
         StateForm::List,
         StateForm::Map,
@@ -63,16 +69,42 @@ impl StateForm {
         StateForm::Contents,
         StateForm::SessionAccumulators,
         StateForm::SessionContents,
+        StateForm::TimedRows,
         StateForm::Items,
         StateForm::UnionItems,
         StateForm::Subtask,
+        StateForm::Broadcast,
         StateForm::Splits,
         StateForm::Enumerator,
+        StateForm::InFlight,
     ];
 
     /// Its number on disk.
     pub fn number(self) -> u8 {
         self as u8
+    }
+
+    /// What messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            StateForm::Value => "value",
+            StateForm::List => "list",
+            StateForm::Map => "map",
+            StateForm::EventTimers => "event-time timers",
+            StateForm::ProcessingTimers => "processing-time timers",
+            StateForm::Accumulators => "window accumulators",
+            StateForm::Contents => "window rows",
+            StateForm::SessionAccumulators => "session accumulators",
+            StateForm::SessionContents => "session rows",
+            StateForm::TimedRows => "rows of an input",
+            StateForm::Items => "items",
+            StateForm::UnionItems => "union items",
+            StateForm::Subtask => "number of the operator",
+            StateForm::Broadcast => "broadcast",
+            StateForm::Splits => "splits",
+            StateForm::Enumerator => "enumerator",
+            StateForm::InFlight => "rows under way",
+        }
     }
 
     /// The form with a number, if this version knows it.
@@ -83,8 +115,10 @@ impl StateForm {
     /// To whom its chunks go at another parallelism.
     pub fn dealing(self) -> Dealing {
         match self {
-            StateForm::Items | StateForm::Splits => Dealing::InTurn,
-            StateForm::UnionItems | StateForm::Subtask | StateForm::Enumerator => Dealing::ToAll,
+            StateForm::Items | StateForm::Splits | StateForm::InFlight => Dealing::InTurn,
+            StateForm::UnionItems | StateForm::Subtask | StateForm::Broadcast | StateForm::Enumerator => {
+                Dealing::ToAll
+            }
             _ => Dealing::ByKeyGroup,
         }
     }
