@@ -38,8 +38,9 @@ pub(crate) enum Verb {
 /// Arguments of `run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
-    /// The job file
-    pub(crate) job: PathBuf,
+    /// The job file; without it the one in the savepoint that `--from` names, with the modules that are there
+    #[arg(required_unless_present = "from")]
+    pub(crate) job: Option<PathBuf>,
     /// Subtasks of each node that does not say otherwise, in the place of the job file's `parallelism`
     #[arg(long, short)]
     pub(crate) parallelism: Option<u32>,

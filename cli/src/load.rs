@@ -8,7 +8,7 @@ use std::{
 
 use millstream_graph::{JobFile, JobFormat, Plan, SourceText};
 use millstream_wasm::{WasmEngine, WasmOptions};
-use millstream_worker::{Catalog, Modules};
+use millstream_worker::{Catalog, JobFileText, Modules};
 
 use crate::{exit::Failure, printer::Printer};
 
@@ -17,6 +17,8 @@ pub(crate) struct LoadedJob {
     pub(crate) plan: Plan,
     pub(crate) modules: Modules,
     pub(crate) catalog: Catalog,
+    /// What it was read from.
+    pub(crate) job_file: JobFileText,
 }
 
 /// Reads and checks a job file. Warnings are printed; errors end it.
@@ -24,11 +26,21 @@ pub(crate) fn load(path: &Path, parallelism: Option<u32>, printer: &Printer) -> 
     let text = fs::read_to_string(path);
     let text =
         text.map_err(|e| Failure::environment(miette::miette!("{}: cannot be read: {e}", path.display())))?;
-    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let modules = Modules::new(engine()?);
-    let catalog = Catalog::new(&folder);
-    let mut file =
-        JobFile::read(SourceText::new(path, text), JobFormat::of_path(path), &|name| env::var(name).ok());
+    let job_file =
+        JobFileText { path: path.display().to_string(), format: JobFormat::of_path(path), text: text.into() };
+    plan(job_file, Modules::new(engine()?), parallelism, printer)
+}
+
+/// Plans a job file with these modules. Its relative paths start at its folder.
+pub(crate) fn plan(
+    job_file: JobFileText,
+    modules: Modules,
+    parallelism: Option<u32>,
+    printer: &Printer,
+) -> Result<LoadedJob, Failure> {
+    let source = SourceText::new(&job_file.path, job_file.text.clone());
+    let catalog = Catalog::new(Path::new(&job_file.path).parent().unwrap_or(Path::new("")));
+    let mut file = JobFile::read(source, job_file.format, &|name| env::var(name).ok());
     if let Some(parallelism) = parallelism {
         file.set_parallelism(parallelism);
     }
@@ -37,7 +49,7 @@ pub(crate) fn load(path: &Path, parallelism: Option<u32>, printer: &Printer) -> 
         Failure::reported()
     })?;
     printer.report(&plan.warnings);
-    Ok(LoadedJob { plan, modules, catalog })
+    Ok(LoadedJob { plan, modules, catalog, job_file })
 }
 
 /// The Wasm engine of this process, which keeps what it compiles for the next start.

@@ -1,13 +1,13 @@
 //! Savepoints of running jobs, ways to stop them, and what goes on from there: always with the rows of a run that nobody
 //! disturbed.
 
-use std::{path::Path, thread, time::Duration};
+use std::{fs, path::Path, thread, time::Duration};
 
 use serde_json::Value;
 
 use crate::{
-    subject::{Subject, assert_same},
-    support::{Output, finish},
+    subject::{Subject, assert_same, lines},
+    support::{Output, command, finish},
 };
 
 /// Sliding windows over generated rows, which take some seconds.
@@ -82,6 +82,62 @@ fn a_job_that_is_stopped_at_a_savepoint_goes_on_as_if_it_had_not_been() {
     assert_same(&subject.rows(), &expected, "from the latest");
     subject.start(&[text(&job), "--from", &path]).end().success();
     assert_same(&subject.rows(), &expected, "from the savepoint by its name");
+}
+
+#[test]
+fn a_savepoint_runs_where_there_is_nothing_else() {
+    let subject = paced();
+    let expected = subject.undisturbed();
+    let running = subject.start(&[text(&subject.path("job.toml"))]);
+    wait(400);
+    let saved = subject.path("saved");
+    finish(&mut subject.about(&["stop", "--savepoint", "--to", text(&saved)])).success();
+    running.end().success();
+    // Another machine has a copy of the savepoint, and neither job file nor modules nor rows.
+    let elsewhere = tempfile::tempdir().expect("a temporary folder");
+    let copy = elsewhere.path().join("copy");
+    fs::rename(&saved, &copy).expect("on the same disk");
+    let out = elsewhere.path().join("out");
+    let run = || {
+        let mut command = command(&out);
+        command.arg("run").arg("--from").arg(&copy).args(["--quiet", "--json", "--parallelism", "3"]);
+        command.arg("--checkpoint-dir").arg(elsewhere.path().join("checkpoints"));
+        command.env("MILLSTREAM_GUESTS", "/nowhere").current_dir(elsewhere.path());
+        command
+    };
+    let end = finish(&mut run()).success();
+    assert!(end.stderr.contains("going on from savepoint"), "{}", end.stderr);
+    let mut rows = subject.rows();
+    rows.extend(lines(&out.join("nexmark-q5")));
+    rows.sort();
+    assert_same(&rows, &expected, "from both machines");
+    let module = fs::read_dir(&copy).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let module = module.into_iter().find(|path| path.extension().is_some_and(|e| e == "wasm"));
+    let module = module.expect("it has a module");
+    let mut bytes = fs::read(&module).expect("a file");
+    bytes[100] ^= 1;
+    fs::write(&module, &bytes).expect("writable");
+    let refused = finish(&mut run());
+    assert_eq!(refused.code, Some(4), "{}", refused.stderr);
+    assert!(refused.stderr.contains(".wasm: the module"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("do not have its hash"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_job_without_a_job_file_needs_a_savepoint() {
+    let subject = Subject::example("delays", &[]);
+    subject.run();
+    let checkpoints = subject.path("checkpoints/delays/run-00001");
+    let checkpoint = fs::read_dir(&checkpoints).expect("a run").map(|entry| entry.expect("an entry").path());
+    let checkpoint = checkpoint.into_iter().find(|path| path.is_dir()).expect("a checkpoint");
+    let refused = |from: &str, code: i32, words: &str| {
+        let output = finish(subject.about(&["run"]).args(["--from", from]));
+        assert_eq!(output.code, Some(code), "{}", output.stderr);
+        assert!(output.stderr.contains(words), "{}", output.stderr);
+    };
+    refused(text(&checkpoint), 3, "is a checkpoint, and only savepoints");
+    refused("latest", 3, "name the job file");
+    refused(text(&subject.path("out")), 4, "there is no snapshot");
 }
 
 #[test]

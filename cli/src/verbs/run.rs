@@ -30,14 +30,17 @@ const REFRESH: Duration = Duration::from_millis(250);
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> {
-    let loaded = load(&args.job, args.parallelism, printer)?;
+    let loaded = match &args.job {
+        Some(job) => load(job, args.parallelism, printer)?,
+        None => block_on(snapshots::load_savepoint(args, printer))?,
+    };
     if args.explain {
         let explanation = loaded.plan.describe();
         printer.result(&explanation, || explanation.to_string());
         return Ok(Exit::Success);
     }
     block_on(async {
-        let options = snapshots::options(args, &loaded.plan.logical.job, printer).await?;
+        let options = snapshots::options(args, &loaded, printer).await?;
         let claimed = match &options.checkpoints {
             Some(checkpoints) => Some(Claimed::claim(checkpoints.run.clone()).await.map_err(not_claimed)?),
             None => None,

@@ -1,23 +1,33 @@
 //! Where a run stores its checkpoints, and what it goes on from.
 
 use std::{
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use millstream_graph::{CheckpointSpec, JobSettings, RestartSpec};
-use millstream_snapshot::SnapshotKind;
+use millstream_graph::{CheckpointSpec, JobFormat, RestartSpec};
+use millstream_snapshot::{JobFileForm, SnapshotKind};
 use millstream_storage::{JobStore, Latest, RunStore, Storage, StorageError, StoredSnapshot};
-use millstream_worker::{CheckpointOptions, CheckpointSettings, JobOptions, RestartStrategy};
+use millstream_worker::{
+    CheckpointOptions, CheckpointSettings, JobFileText, JobOptions, Modules, RestartStrategy,
+};
 
-use crate::{args, exit::Failure, printer::Printer, summary::JobFailed};
+use crate::{
+    args,
+    exit::Failure,
+    load::{self, LoadedJob},
+    printer::Printer,
+    summary::JobFailed,
+};
 
 /// The options of a run as its arguments and its job file have them.
 pub(super) async fn options(
     args: &args::Run,
-    job: &JobSettings,
+    loaded: &LoadedJob,
     printer: &Printer,
 ) -> Result<JobOptions, Failure> {
+    let job = &loaded.plan.logical.job;
     let spec =
         job.checkpoint.clone().or_else(|| args.checkpoint_dir.as_ref().map(|_| CheckpointSpec::default()));
     let Some(spec) = spec else {
@@ -37,11 +47,40 @@ pub(super) async fn options(
             (begin_run(&store, Some(&found.name())).await?, Some(found))
         }
     };
-    let checkpoints = Some(checkpoints(&spec, run));
+    let checkpoints = Some(checkpoints(&spec, run, loaded.job_file.clone()));
     Ok(JobOptions { checkpoints, restore, restart: restart(job.restart), ..JobOptions::default() })
 }
 
-fn checkpoints(spec: &CheckpointSpec, run: RunStore) -> CheckpointOptions {
+/// The job of the savepoint that the arguments name: its job file, with the modules that it has.
+pub(super) async fn load_savepoint(args: &args::Run, printer: &Printer) -> Result<LoadedJob, Failure> {
+    let found = match args.from.as_deref() {
+        None | Some(LATEST) => {
+            return Err(no_job_file("`--from latest` says which checkpoint, but not of which job"));
+        }
+        Some(path) => JobStore::open(&absolute(path)).await.map_err(failed)?,
+    };
+    let Some(program) = &found.metadata.program else {
+        let name = found.name();
+        return Err(no_job_file(&format!(
+            "{name} is a checkpoint, and only savepoints have a job file in them"
+        )));
+    };
+    let mut modules = HashMap::new();
+    for module in &program.modules {
+        let bytes = found.read_module(module).await.map_err(failed)?;
+        modules.insert(module.name.clone(), Arc::from(&bytes[..]));
+    }
+    let format = match program.form {
+        JobFileForm::Toml => JobFormat::Toml,
+        JobFileForm::Json => JobFormat::Json,
+    };
+    // Where it was means nothing here: relative paths start at the current folder.
+    let path = Path::new(&program.job_file).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let job_file = JobFileText { path, format, text: program.text.as_str().into() };
+    load::plan(job_file, Modules::new(load::engine()?).with_provided(modules), args.parallelism, printer)
+}
+
+fn checkpoints(spec: &CheckpointSpec, run: RunStore, job_file: JobFileText) -> CheckpointOptions {
     let settings = CheckpointSettings {
         interval: spec.interval,
         min_pause: spec.min_pause,
@@ -49,7 +88,7 @@ fn checkpoints(spec: &CheckpointSpec, run: RunStore) -> CheckpointOptions {
         max_concurrent: spec.max_concurrent,
         tolerable_failures: spec.tolerable_failures,
     };
-    CheckpointOptions { settings, alignment: spec.alignment, retain: spec.retain, run }
+    CheckpointOptions { settings, alignment: spec.alignment, retain: spec.retain, run, job_file }
 }
 
 fn restart(spec: RestartSpec) -> RestartStrategy {
@@ -66,7 +105,7 @@ fn restart(spec: RestartSpec) -> RestartStrategy {
 }
 
 fn storage(args: &args::Run, spec: &CheckpointSpec) -> Result<Storage, Failure> {
-    let base = args.job.parent().unwrap_or(Path::new(""));
+    let base = args.job.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     let opened = match (&args.checkpoint_dir, &spec.dir) {
         (Some(dir), _) => Storage::folder(dir),
         (None, Some(dir)) => Storage::open(dir, base),
@@ -102,11 +141,21 @@ async fn begin_run(store: &JobStore, origin: Option<&str>) -> Result<RunStore, F
 }
 
 async fn open(path: &str, printer: &Printer) -> Result<Arc<StoredSnapshot>, Failure> {
-    // In a later run the path has to mean the same.
-    let folder = Path::new(path).canonicalize().unwrap_or_else(|_| PathBuf::from(path));
-    let found = JobStore::open(&folder).await.map_err(failed)?;
+    let found = JobStore::open(&absolute(path)).await.map_err(failed)?;
     say(&found, printer);
     Ok(Arc::new(found))
+}
+
+/// A path that means the same in a later run.
+fn absolute(path: &str) -> PathBuf {
+    Path::new(path).canonicalize().unwrap_or_else(|_| PathBuf::from(path))
+}
+
+fn no_job_file(problem: &str) -> Failure {
+    Failure::invalid(miette::miette!(
+        help = "name the job file: `millstream run JOB.toml --from ...`",
+        "{problem}"
+    ))
 }
 
 fn say(found: &StoredSnapshot, printer: &Printer) {

@@ -13,6 +13,11 @@ pub trait ModuleResolver {
     /// The manifest of the module at `path`, which is relative to the folder of the job file if that was. The error
     /// says what was found and what was expected; the plan adds where it was asked for.
     fn resolve(&self, path: &Path) -> Result<Arc<Manifest>, String>;
+
+    /// The same for the module that the job file calls `name`, for whoever has modules by name.
+    fn resolve_named(&self, _name: &str, path: &Path) -> Result<Arc<Manifest>, String> {
+        self.resolve(path)
+    }
 }
 
 impl<F: Fn(&Path) -> Result<Arc<Manifest>, String>> ModuleResolver for F {

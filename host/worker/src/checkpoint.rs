@@ -10,6 +10,7 @@
 
 mod asked;
 mod collect;
+mod program;
 mod store;
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
@@ -35,6 +36,8 @@ use collect::Collected;
 use store::{Stored, store_snapshot};
 
 pub(crate) use collect::{Layout, Participant};
+pub use program::JobFileText;
+pub(crate) use program::ProgramContent;
 
 /// How the checkpoints of a job are taken, and where they go.
 #[derive(Clone, Debug)]
@@ -47,6 +50,8 @@ pub struct CheckpointOptions {
     pub retain: usize,
     /// Where they go.
     pub run: RunStore,
+    /// What the job was read from, for savepoints.
+    pub job_file: JobFileText,
 }
 
 /// What the service is connected with.
@@ -252,11 +257,16 @@ impl CheckpointService {
     fn store(&mut self, id: u64) {
         let Some(pending) = self.pending.get(&id) else { return };
         let completed = self.connections.clock.now();
-        let metadata = pending.collected.metadata(id, pending.kind, pending.triggered, completed);
+        let mut metadata = pending.collected.metadata(id, pending.kind, pending.triggered, completed);
+        let program = Some(self.layout.program.clone()).filter(|_| pending.kind == BarrierKind::Savepoint);
+        metadata.program = program.as_ref().map(|content| content.program.clone());
         let folder = pending.folder.clone();
         let ends = pending.asked.as_ref().is_some_and(Asked::ends_run).then(|| self.options.run.clone());
         self.work.spawn(async move {
             let store = async {
+                if let Some(program) = program {
+                    program.store(&folder).await?;
+                }
                 folder.put_metadata(&metadata).await?;
                 match ends {
                     Some(run) => run.end_at(&folder.name()).await,

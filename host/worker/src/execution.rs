@@ -7,7 +7,7 @@ use millstream_net::LocalTransport;
 use millstream_operator::{OperatorMetrics, SplitEnumerator};
 use millstream_storage::StoredSnapshot;
 use millstream_task::{CheckpointLink, Mail, Mailbox, Slot, SplitRequests, SplitService, SubtaskEnd};
-use millstream_types::Attempt;
+use millstream_types::{Attempt, Column, Field};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
@@ -16,7 +16,7 @@ use tokio::{
 use crate::{
     JobEnd, JobOptions, StartError,
     build::{Blueprint, SubtaskBuilder},
-    checkpoint::{CheckpointService, Connections, Layout, Participant},
+    checkpoint::{CheckpointService, Connections, Layout, Participant, ProgramContent},
     control::{SnapshotError, SnapshotOrder},
     restore::RestorePlan,
     status::Board,
@@ -27,6 +27,8 @@ pub(crate) struct JobSpec {
     pub(crate) plan: Arc<Plan>,
     pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) options: JobOptions,
+    /// What savepoints have besides state, if there are checkpoints.
+    pub(crate) program: Option<Arc<ProgramContent>>,
 }
 
 /// One execution. Dropping it cancels it.
@@ -48,7 +50,7 @@ impl Execution {
         restore: Option<Arc<StoredSnapshot>>,
         board: &Board,
     ) -> Result<Self, StartError> {
-        let JobSpec { plan, blueprint, options } = spec;
+        let JobSpec { plan, blueprint, options, program } = spec;
         let restore = restore.map(|snapshot| RestorePlan::new(snapshot, plan)).transpose()?;
         let (reports, reported) = mpsc::unbounded_channel();
         let link = |participant| {
@@ -97,7 +99,7 @@ impl Execution {
             slots[subtask.slot as usize].start(run).expect("the slot is open");
         }
         let mut orders = None;
-        if let Some(checkpoints) = &options.checkpoints {
+        if let (Some(checkpoints), Some(program)) = (&options.checkpoints, program) {
             let (order, ordered) = mpsc::unbounded_channel();
             orders = Some(order);
             let connections = Connections {
@@ -109,7 +111,7 @@ impl Execution {
                 board: board.clone(),
                 clock: options.clock.clone(),
             };
-            let layout = layout(plan, splits.len());
+            let layout = layout(plan, program, splits.len());
             let service = CheckpointService::new(checkpoints.clone(), layout, first, connections);
             services.spawn(service.run());
         }
@@ -260,11 +262,22 @@ fn start_enumerators(
 }
 
 /// Who takes part in the checkpoints of a job with so many sources.
-fn layout(plan: &Plan, sources: usize) -> Layout {
+fn layout(plan: &Plan, program: &Arc<ProgramContent>, sources: usize) -> Layout {
+    let keys = plan.logical.nodes.iter().filter_map(|node| {
+        let key = node.function()?.key.as_ref()?;
+        let column = |field: &Field| Column {
+            name: field.name.clone(),
+            data_type: field.data_type,
+            nullable: field.nullable,
+        };
+        Some((node.id.to_string(), key.schema.fields().iter().map(column).collect()))
+    });
     let subtasks = plan.execution.subtasks.iter().map(|_| Participant::Subtask);
     Layout {
         job: plan.logical.job.name.to_string(),
         max_parallelism: plan.logical.job.max_parallelism,
+        keys: keys.collect(),
+        program: program.clone(),
         participants: subtasks.chain(std::iter::repeat_n(Participant::Enumerator, sources)).collect(),
     }
 }

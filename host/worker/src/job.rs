@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::{
     BuildError, Catalog, JobStatus, Modules, OperatorStatus,
     build::Blueprint,
-    checkpoint::CheckpointOptions,
+    checkpoint::{CheckpointOptions, ProgramContent},
     control::{Command, JobControl, SnapshotOrder, SnapshotTaken},
     execution::{Execution, JobSpec},
     restore::RestoreError,
@@ -115,7 +115,10 @@ impl Job {
         options: &JobOptions,
     ) -> Result<Self, StartError> {
         let blueprint = Arc::new(Blueprint::new(&plan, modules, catalog)?);
-        let spec = Arc::new(JobSpec { plan: Arc::new(plan), blueprint, options: options.clone() });
+        let program = options.checkpoints.as_ref();
+        let program = program.map(|c| ProgramContent::new(&c.job_file, &plan, modules)).transpose()?;
+        let (plan, program) = (Arc::new(plan), program.map(Arc::new));
+        let spec = Arc::new(JobSpec { plan, blueprint, options: options.clone(), program });
         let board = Board::default();
         let execution = Execution::start(&spec, Attempt(0), options.restore.clone(), &board).await?;
         let started = Instant::now();

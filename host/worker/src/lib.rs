@@ -18,7 +18,7 @@ mod stepped;
 
 pub use build::BuildError;
 pub use catalog::Catalog;
-pub use checkpoint::CheckpointOptions;
+pub use checkpoint::{CheckpointOptions, JobFileText};
 pub use control::{JobControl, SnapshotError, SnapshotTaken};
 pub use job::{Job, JobEnd, JobOptions, StartError};
 pub use millstream_protocol::{CheckpointSettings, RestartStrategy};

@@ -303,8 +303,13 @@ async fn invoke(
 }
 
 /// Nothing is kept at it: it is there for what functions do before one.
-const BARRIER: Barrier =
-    Barrier { id: 0, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0, stop: false };
+const BARRIER: Barrier = Barrier {
+    id: 0,
+    kind: BarrierKind::Checkpoint,
+    alignment: Alignment::Aligned,
+    triggered: 0,
+    stop: false,
+};
 
 fn with_parallelism_1(plan: Plan) -> Plan {
     let Plan { mut logical, execution, warnings, .. } = plan;

@@ -18,7 +18,7 @@ pub(super) fn resolve(file: &JobFile, resolver: &dyn ModuleResolver) -> Vec<Opti
     let resolve = |table: &crate::job_file::ModuleTable| {
         let path = table.path.as_ref()?;
         let full = folder.join(&path.value);
-        match resolver.resolve(&full) {
+        match resolver.resolve_named(&table.name.value, &full) {
             Ok(manifest) => Some(LogicalModule { name: table.name.value.clone(), path: full, manifest }),
             Err(error) => {
                 let message = format!("the module `{}` cannot be used: {error}", table.name.value);

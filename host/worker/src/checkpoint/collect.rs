@@ -3,15 +3,19 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use millstream_snapshot::{OperatorMetadata, SnapshotKind, SnapshotMetadata};
-use millstream_types::{BarrierKind, MaxParallelism};
+use millstream_types::{BarrierKind, Column, MaxParallelism};
 
-use super::store::Stored;
+use super::{program::ProgramContent, store::Stored};
 
 /// Who takes part in the checkpoints of a job.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) job: String,
     pub(crate) max_parallelism: MaxParallelism,
+    /// The columns by which operators are keyed; those that are not have none.
+    pub(crate) keys: BTreeMap<String, Vec<Column>>,
+    /// What savepoints have besides state.
+    pub(crate) program: Arc<ProgramContent>,
     /// First the subtasks, by vertex and then by index, then the enumerators.
     pub(crate) participants: Vec<Participant>,
 }
@@ -53,8 +57,12 @@ impl Collected {
         let mut operators: BTreeMap<&str, OperatorMetadata> = BTreeMap::new();
         for (participant, stored) in self.layout.participants.iter().zip(&self.stored) {
             for (id, subtask) in stored.iter().flatten() {
-                let new =
-                    || OperatorMetadata { id: id.to_string(), subtasks: Vec::new(), shared: Vec::new() };
+                let new = || OperatorMetadata {
+                    id: id.to_string(),
+                    key: self.layout.keys.get(id.as_str()).cloned().unwrap_or_default(),
+                    subtasks: Vec::new(),
+                    shared: Vec::new(),
+                };
                 let operator = operators.entry(id.as_str()).or_insert_with(new);
                 match participant {
                     Participant::Subtask => operator.subtasks.push(subtask.clone()),
@@ -73,6 +81,7 @@ impl Collected {
             triggered,
             completed,
             operators: operators.into_values().collect(),
+            program: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Snapshots of participants into files, or into the metadata itself where they are small.
 
+use std::time::Duration;
+
 use millstream_snapshot::{Location, StateMetadata, SubtaskMetadata};
 use millstream_storage::{SnapshotFolder, StorageError};
 use millstream_task::TaskSnapshot;
@@ -44,9 +46,19 @@ pub(crate) async fn store_snapshot(
 fn describe(snapshot: &TaskSnapshot, mut describe: impl FnMut(&StatePart) -> StateMetadata) -> Stored {
     let mut operator = |(id, parts): &(OperatorId, Vec<StatePart>)| {
         let states = parts.iter().map(&mut describe).collect();
-        (id.clone(), SubtaskMetadata { ended: snapshot.ended, states })
+        let subtask = SubtaskMetadata {
+            ended: snapshot.ended,
+            alignment_micros: micros(snapshot.alignment),
+            pause_micros: micros(snapshot.pause),
+            states,
+        };
+        (id.clone(), subtask)
     };
     snapshot.operators.iter().map(&mut operator).collect()
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn parts(snapshot: &TaskSnapshot) -> impl Iterator<Item = &StatePart> {
