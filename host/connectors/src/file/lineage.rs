@@ -49,12 +49,22 @@ impl Lineage {
     }
 
     /// Brings a folder to where this lineage is: what is closed becomes visible, and what came later goes.
+    ///
+    /// A folder that has nothing of the lineage is another one than then, as on another machine: what was written stays
+    /// where it was written.
     pub(crate) fn restore(&mut self, folder: &Path) -> Result<(), ConnectorError> {
+        let mine = |name: &String| PartName::parse(name).is_some_and(|part| self.wrote(&part));
+        if !self.closed.is_empty() && !parts(folder)?.iter().any(mine) {
+            let (folder, closed) = (folder.display(), self.closed.len());
+            tracing::warn!(%folder, closed, "none of the parts that the snapshot knows are here: they stay where they are");
+            self.closed.clear();
+        }
         self.closed.drain(..).try_for_each(|name| publish(folder, &name))?;
-        let later = |part: &PartName<'_>| {
-            part.uid == self.uid && part.subtask == u64::from(self.subtask) && part.counter >= self.next
-        };
-        remove_parts(folder, later)
+        remove_parts(folder, |part| self.wrote(part) && part.counter >= self.next)
+    }
+
+    fn wrote(&self, part: &PartName<'_>) -> bool {
+        part.uid == self.uid && part.subtask == u64::from(self.subtask)
     }
 }
 
