@@ -5,7 +5,7 @@ use arrow_select::concat::concat;
 use millstream_types::Columns;
 
 /// Columns of the same types one behind the other; `None` if there are none.
-pub(crate) fn columns(parts: &[Columns]) -> Option<Columns> {
+pub fn columns(parts: &[Columns]) -> Option<Columns> {
     let [first, others @ ..] = parts else { return None };
     if others.is_empty() {
         return Some(first.clone());

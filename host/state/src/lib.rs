@@ -33,6 +33,7 @@ mod sessions;
 mod shape;
 mod slot_store;
 mod snapshot;
+mod stored;
 mod timer_wheel;
 mod timers;
 mod value_state;
@@ -48,6 +49,7 @@ pub use cached_backend::{CacheOptions, CachedBackend};
 pub use context::{KeyedContext, StateId};
 pub use error::StateError;
 pub use grouping::Grouping;
+pub use join::columns as join_columns;
 pub use key_table::KeyTable;
 pub use memory_accumulators::MemoryAccumulators;
 pub use memory_backend::MemoryBackend;
@@ -56,7 +58,8 @@ pub use memory_sessions::{MemorySessionAccumulators, MemorySessionContents};
 pub use operator_state::OperatorState;
 pub use row_codec::ROW_FORMAT;
 pub use session_state::{SessionAccumulators, SessionContents, SessionSlice, SessionState};
-pub use snapshot::{item_chunks, items_of};
+pub use snapshot::{EVENT_TIMERS, PROCESSING_TIMERS, item_chunks, items_of};
+pub use stored::{evolve_part, replace_rows, rows_of, show_part};
 pub use window_state::{
     AccumulatorSlice, CallWindow, ContentSlice, Cursor, MergeStep, WindowAccumulators, WindowContents,
     WindowState,

@@ -241,5 +241,10 @@ pub fn items_of(columns: &[Column], chunks: &[StateChunk]) -> Result<Columns, St
     Ok(reader.finish())
 }
 
+/// The names under which timers are kept.
+pub const EVENT_TIMERS: &str = "event";
+/// See [`EVENT_TIMERS`].
+pub const PROCESSING_TIMERS: &str = "processing";
+
 /// Slots whose values are gathered at once.
 const GATHERED: usize = 8192;

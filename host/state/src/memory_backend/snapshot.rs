@@ -10,8 +10,8 @@ use crate::{
     map_state::MapState,
     row_codec::RowCodec,
     snapshot::{
-        self, SlotsByGroup, Stored, by_group, chunks, put_bytes, put_i64, put_u32, slots_of, take_bytes,
-        take_i64, take_key, take_u32,
+        self, EVENT_TIMERS, PROCESSING_TIMERS, SlotsByGroup, Stored, by_group, chunks, put_bytes, put_i64,
+        put_u32, slots_of, take_bytes, take_i64, take_key, take_u32,
     },
     timers::Timers,
 };
@@ -28,8 +28,8 @@ impl MemoryBackend {
         let timers = |name, form, timers| snapshot::part(name, form, &[], self.timer_chunks(timers, &groups));
         stored
             .chain([
-                timers("event", StateForm::EventTimers, &self.event),
-                timers("processing", StateForm::ProcessingTimers, &self.processing),
+                timers(EVENT_TIMERS, StateForm::EventTimers, &self.event),
+                timers(PROCESSING_TIMERS, StateForm::ProcessingTimers, &self.processing),
             ])
             .collect()
     }
