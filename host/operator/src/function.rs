@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use async_trait::async_trait;
 use millstream_state::{KeyedContext, OperatorState};
-use millstream_types::{Cells, Clock, Columns, Manifest, Window};
+use millstream_types::{Cells, Clock, Column, Columns, Manifest, State, Window};
 
 use crate::{FunctionError, OperatorContext};
 
@@ -105,8 +105,31 @@ pub trait UserFunction {
     /// `end-of-input`, for functions that ask for it.
     async fn end_of_input(&mut self, call: &mut CallContext) -> Result<Outcome, FunctionError>;
 
+    /// `migration.migrate`: stored values of an earlier version of a state as values of the current one, as many and in
+    /// the same order.
+    async fn migrate(
+        &mut self,
+        state: &State,
+        _stored: &StoredValues<'_>,
+        _call: &mut CallContext,
+    ) -> Result<Columns, FunctionError> {
+        let message = format!("it does not take over the state `{}`", state.name);
+        Err(FunctionError::Refused { function: "the function".to_owned(), message })
+    }
+
     /// Closes the function and drops the instance.
     async fn close(&mut self) -> Result<(), FunctionError>;
+}
+
+/// Values of a state as an earlier version has stored them.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredValues<'a> {
+    /// The version.
+    pub version: u32,
+    /// Its columns.
+    pub columns: &'a [Column],
+    /// The values.
+    pub values: &'a Columns,
 }
 
 /// Rows of a port with their keys.

@@ -19,7 +19,7 @@ pub use context::OperatorContext;
 pub use error::{ConnectorError, FunctionError, OperatorError, RowPolicy, Whose};
 pub use function::{
     Accumulated, CallContext, Fired, FunctionFactory, FunctionOutput, KeyedInput, ModuleInspector, Origin,
-    Outcome, Rejected, UserFunction,
+    Outcome, Rejected, StoredValues, UserFunction,
 };
 pub use metrics::{MetricValue, OperatorMetrics};
 pub use operator::{Operator, Progress};

@@ -7,7 +7,10 @@ use millstream_operator::{CallContext, FunctionError, OperatorContext, OperatorM
 use millstream_state::{OperatorState, StateError, item_chunks, items_of};
 use millstream_types::{Redistribution, State, StateForm, StateKind, StatePart, hash_key};
 
-use crate::subtask_state::{number, take_numbers, take_parts};
+use crate::{
+    kept::CALLS,
+    subtask_state::{number, take_numbers, take_parts},
+};
 
 /// The calls of one operator subtask, in order.
 pub struct Calls {
@@ -93,9 +96,6 @@ fn form_of(state: &State) -> StateForm {
         Redistribution::Union => StateForm::UnionItems,
     }
 }
-
-/// The name under which the number of calls is kept.
-const CALLS: &str = "calls";
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,10 @@ use millstream_operator::{
 };
 use millstream_types::{Barrier, Batch, Lifecycle, StatePart};
 
-use crate::{Calls, OutputSpec, ProjectionSpec, RowErrorSpec, RowErrors, subtask_state::nothing_left};
+use crate::{
+    Calls, OutputSpec, ProjectionSpec, RowErrorSpec, RowErrors, migrate::migrated,
+    subtask_state::nothing_left,
+};
 
 /// What becomes of a call that trapped, went over a budget or returned what cannot be taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -178,7 +181,8 @@ impl Operator for MapOperator {
         Ok(self.calls.snapshot())
     }
 
-    async fn restore(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+    async fn restore(&mut self, parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        let mut parts = migrated(parts, &mut *self.function, &mut self.calls).await?;
         self.calls.restore(&mut parts)?;
         Ok(nothing_left(parts)?)
     }

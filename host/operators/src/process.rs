@@ -18,7 +18,9 @@ use millstream_types::{
 
 use crate::{
     Calls, KeySpec, OutputSpec, ProjectionSpec, RowErrorSpec, RowErrors,
+    kept::WATERMARK,
     keyed::{encode_batch, keys_of_rows, refused_keys},
+    migrate::migrated,
     project::without,
     subtask_state::{number, take_clock},
 };
@@ -304,7 +306,8 @@ impl Operator for ProcessOperator {
         Ok(parts)
     }
 
-    async fn restore(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+    async fn restore(&mut self, parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        let mut parts = migrated(parts, &mut *self.function, &mut self.calls).await?;
         self.watermark = take_clock(WATERMARK, &mut parts)?;
         self.calls.restore(&mut parts)?;
         let keyed = self.keyed.as_mut().ok_or_else(|| lost(&self.spec.timers.output.function))?;
@@ -329,9 +332,6 @@ impl Operator for ProcessOperator {
 
 /// The call for timers, as messages name it.
 const ON_TIMER: &str = "process-function.on-timer";
-
-/// The name under which the watermark is kept.
-const WATERMARK: &str = "watermark";
 
 /// A function has kept the state that was lent to it.
 fn lost(function: &str) -> OperatorError {

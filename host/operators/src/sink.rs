@@ -8,7 +8,10 @@ use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, SinkWriter};
 use millstream_types::{Barrier, Batch, StateChunk, StateForm, StatePart};
 
-use crate::subtask_state::{nothing_left, take_parts};
+use crate::{
+    kept::PREPARED,
+    subtask_state::{nothing_left, take_parts},
+};
 
 /// A sink operator with everything resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,9 +109,6 @@ impl Operator for SinkOperator {
         Ok(())
     }
 }
-
-/// The name under which a snapshot has what a writer has closed.
-const PREPARED: &str = "prepared";
 
 #[cfg(test)]
 mod tests {

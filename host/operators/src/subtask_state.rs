@@ -5,13 +5,6 @@
 use millstream_state::StateError;
 use millstream_types::{MAX_WATERMARK, MIN_WATERMARK, StateChunk, StateForm, StatePart};
 
-/// The name under which windows are kept.
-pub(crate) const WINDOWS: &str = "windows";
-/// The name under which the clock of windows is kept.
-pub(crate) const CLOCK: &str = "clock";
-/// The name under which the counts of a trigger are kept.
-pub(crate) const COUNTS: &str = "counts";
-
 /// A number as a part of a snapshot.
 pub(crate) fn number(name: &str, value: i64) -> StatePart {
     StatePart::plain(name, StateForm::Subtask, vec![StateChunk::item(value.to_le_bytes().to_vec())])

@@ -13,6 +13,7 @@ use millstream_types::{Batch, MAX_WATERMARK, MIN_WATERMARK, NO_TIME, StatePart};
 
 use crate::{
     RowErrorSpec, RowErrors,
+    kept::WATERMARK,
     project::without,
     subtask_state::{nothing_left, number, take_clock},
     time_range::{bounds, refused_times},
@@ -219,9 +220,6 @@ impl Operator for WatermarkOperator {
         self.update_status(out, |s| s.input_idle = idle);
     }
 }
-
-/// The name under which the watermark is kept.
-const WATERMARK: &str = "watermark";
 
 #[cfg(test)]
 mod tests {

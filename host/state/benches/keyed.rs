@@ -53,7 +53,14 @@ fn sum() -> Vec<Column> {
 
 fn state() -> State {
     let (name, redistribution) = ("sum".into(), Default::default());
-    State { name, kind: StateKind::Value, columns: sum(), version: 1, redistribution }
+    State {
+        name,
+        kind: StateKind::Value,
+        columns: sum(),
+        version: 1,
+        migrates_from: Vec::new(),
+        redistribution,
+    }
 }
 
 /// What an instance of a function would do: one more for each row of a key.

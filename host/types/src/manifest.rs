@@ -197,6 +197,9 @@ pub struct State {
     /// Version of the schema, which `migration` is asked with.
     #[serde(default = "first_version")]
     pub version: u32,
+    /// The earlier versions whose values `migration` takes over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub migrates_from: Vec<u32>,
     /// How operator state is dealt out on a change of parallelism.
     #[serde(default)]
     pub redistribution: Redistribution,

@@ -7,7 +7,7 @@ use wasmtime::{
 };
 
 use crate::{
-    bindings::types::{Batch, Outcome, Rejected, Window},
+    bindings::types::{Batch, Cells, Outcome, Rejected, Window},
     boundary::params::{BatchParam, CellsParam, FiredParam, KeyedBatchParam},
     imports::Guest,
     interfaces::Interfaces,
@@ -30,7 +30,12 @@ pub(crate) struct Exports {
     pub(crate) kind: KindExports,
     /// The life-cycle calls, if the module has them.
     pub(crate) lifecycle: Option<LifecycleExports>,
+    /// What takes stored values of earlier versions over, if the module has it.
+    pub(crate) migrate: Option<Migrate>,
 }
+
+/// The state, the version that is stored, and its values.
+type Migrate = Export<(&'static str, u32, CellsParam<'static>), Fallible<Cells>>;
 
 /// The calls of a kind of function.
 pub(crate) enum KindExports {
@@ -117,7 +122,11 @@ impl Exports {
             Some(interface) => Some(LifecycleExports::load(store, instance, interface)?),
             None => None,
         };
-        Ok(Self { open, close, kind, lifecycle })
+        let migrate = match interfaces.export("migration") {
+            Some(interface) => Some(Loader::new(store, instance, interface)?.typed("migrate")?),
+            None => None,
+        };
+        Ok(Self { open, close, kind, lifecycle, migrate })
     }
 }
 

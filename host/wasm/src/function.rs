@@ -4,11 +4,12 @@
 //! a fresh one after a trap, an exhausted budget, or a result that cannot be taken. A future of a call that is dropped
 //! takes the instance with it.
 
+use arrow_buffer::BooleanBuffer;
 use async_trait::async_trait;
 use millstream_operator::{
-    Accumulated, CallContext, Fired, FunctionError, KeyedInput, Outcome, UserFunction,
+    Accumulated, CallContext, Fired, FunctionError, KeyedInput, Outcome, StoredValues, UserFunction,
 };
-use millstream_types::{Cells, Clock, Column, Columns, Window};
+use millstream_types::{Cells, Clock, Column, Columns, State, Window};
 use wasmtime::Store;
 
 use crate::{
@@ -268,6 +269,33 @@ impl UserFunction for WasmFunction {
         slot.outcome("end-of-input", found, NO_INPUT)
     }
 
+    async fn migrate(
+        &mut self,
+        state: &State,
+        stored: &StoredValues<'_>,
+        call: &mut CallContext,
+    ) -> Result<Columns, FunctionError> {
+        let Self { slot, rows, present, .. } = self;
+        let StoredValues { version, columns, values } = *stored;
+        rows.prepare(values, columns).map_err(|e| slot.unfit(e))?;
+        realign(&BooleanBuffer::new_set(values.rows), present);
+        let value_params = rows.columns(values, columns);
+        let cells = CellsParam { present, values: batch(values.rows, &value_params) };
+        let params = (state.name.as_str(), version, cells);
+        let found = slot
+            .call("migrate", call, async |store, exports| match &exports.migrate {
+                Some(migrate) => migrate.call_async(store, params).await,
+                None => Err(no_migration()),
+            })
+            .await?;
+        let made = lift::cells(found, &state.columns, values.rows, &"the batch of migrated values");
+        let made = made.and_then(|Cells { present, values }| match values.rows - present.count_set_bits() {
+            0 => Ok(values),
+            left_out => Err(Problem(format!("leaves out {left_out} of {} values", values.rows))),
+        });
+        slot.taken("migrate", made)
+    }
+
     async fn close(&mut self) -> Result<(), FunctionError> {
         self.slot.close().await
     }
@@ -360,6 +388,10 @@ const NO_INPUT: Inputs = Inputs { count: 0, what: "rows" };
 
 fn other_kind() -> wasmtime::Error {
     wasmtime::Error::msg("the function is of another kind")
+}
+
+fn no_migration() -> wasmtime::Error {
+    wasmtime::Error::msg("the module does not export millstream:function/migration")
 }
 
 fn no_lifecycle() -> wasmtime::Error {

@@ -166,8 +166,13 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
         || Closures::default().before_barrier(move |_| made(1, 10)).end_of_input(move |_| made(2, 20));
     let mut spec = spec(RowPolicy::Fail, OnTrap::Fail);
     spec.output.ports[0] = PortLayout::new(Carry::Replace, &[], &[Field::new("n", DataType::Int64)]);
-    let barrier =
-        Barrier { id: 1, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0, stop: false };
+    let barrier = Barrier {
+        id: 1,
+        kind: BarrierKind::Checkpoint,
+        alignment: Alignment::Aligned,
+        triggered: 0,
+        stop: false,
+    };
     let run = |lifecycle: Vec<Lifecycle>| {
         let spec = MapSpec { lifecycle, ..spec.clone() };
         let mut operator = MapOperator::new(spec, Box::new(function()), context("f"));

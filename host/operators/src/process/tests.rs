@@ -25,6 +25,7 @@ fn state() -> State {
         kind: StateKind::Value,
         columns: vec![column],
         version: 1,
+        migrates_from: Vec::new(),
         redistribution: Default::default(),
     }
 }
@@ -361,8 +362,13 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
     spec.lifecycle = vec![Lifecycle::BeforeBarrier, Lifecycle::EndOfInput];
     let mut operator = ProcessOperator::new(spec, Box::new(function), context("sums"));
     let mut out = Collector::new();
-    let barrier =
-        Barrier { id: 1, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0, stop: false };
+    let barrier = Barrier {
+        id: 1,
+        kind: BarrierKind::Checkpoint,
+        alignment: Alignment::Aligned,
+        triggered: 0,
+        stop: false,
+    };
     block_on(operator.before_barrier(&barrier, &mut out)).expect("goes on");
     assert_eq!(drain(&mut out), rows(&["0: @10 1"]));
     assert_eq!(end_of_input(&mut operator).expect("ends"), rows(&["watermark end", "0: @20 2"]));

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow_array::{Int64Array, cast::AsArray, types::Int64Type};
 use arrow_buffer::ScalarBuffer;
 use millstream_operator::{Accumulated, Collector, OperatorContext, OperatorError, UserFunction};
-use millstream_types::{Batch, Cells, Column, Columns, DataType, Lifecycle, NO_TIME, Schema};
+use millstream_types::{Batch, Cells, Column, Columns, DataType, Lifecycle, NO_TIME, Schema, StatePart};
 
 use super::{
     WindowFunction, WindowSpec,
     columns::{identity, pick, weave},
     fired::{Fired, FiredOutput},
 };
-use crate::{Calls, ProjectionSpec};
+use crate::{Calls, ProjectionSpec, migrate::migrated};
 
 /// The function of a window operator with what surrounds its calls.
 pub(super) struct WindowCalls {
@@ -46,6 +46,11 @@ impl WindowCalls {
 
     pub(super) fn calls_mut(&mut self) -> &mut Calls {
         &mut self.calls
+    }
+
+    /// The parts of a snapshot as the function of this version has them.
+    pub(super) async fn migrated(&mut self, parts: Vec<StatePart>) -> Result<Vec<StatePart>, OperatorError> {
+        Ok(migrated(parts, &mut *self.function, &mut self.calls).await?)
     }
 
     pub(super) fn output(&self) -> &FiredOutput {

@@ -11,7 +11,7 @@ use millstream_types::{
 };
 
 use super::assign::Part;
-use crate::subtask_state::{COUNTS, take_parts};
+use crate::{kept::COUNTS, subtask_state::take_parts};
 
 /// Rows of each key and window since it last fired.
 pub(super) struct CountTrigger {

@@ -22,8 +22,9 @@ use super::{
     session_count::SessionCount,
 };
 use crate::{
+    kept::{CLOCK, WINDOWS},
     project::kept_rows,
-    subtask_state::{CLOCK, WINDOWS, number, take_clock},
+    subtask_state::{number, take_clock},
 };
 
 /// Sessions of all keys.
@@ -426,7 +427,8 @@ impl Operator for SessionWindows {
         Ok(parts)
     }
 
-    async fn restore(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+    async fn restore(&mut self, parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        let mut parts = self.calls.migrated(parts).await?;
         self.clock = take_clock(CLOCK, &mut parts)?;
         self.calls.calls_mut().restore(&mut parts)?;
         if let Some(count) = &mut self.count {

@@ -11,7 +11,7 @@ use millstream_operator::OperatorError;
 use millstream_state::{MemorySessionAccumulators, SessionAccumulators, SessionState};
 use millstream_types::{Column, Columns, DataType, EncodedKeys, MaxParallelism, StateForm, StatePart};
 
-use crate::subtask_state::{COUNTS, take_parts};
+use crate::{kept::COUNTS, subtask_state::take_parts};
 
 /// Rows of each session since it last fired.
 pub(super) struct SessionCount {

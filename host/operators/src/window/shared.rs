@@ -25,7 +25,10 @@ use super::{
     panes::{Panes, behind},
     running::Running,
 };
-use crate::subtask_state::{CLOCK, WINDOWS, number, take_clock};
+use crate::{
+    kept::{CLOCK, WINDOWS},
+    subtask_state::{number, take_clock},
+};
 
 /// Windows that all keys share.
 pub(super) struct SharedWindows {
@@ -435,7 +438,8 @@ impl Operator for SharedWindows {
         Ok(parts)
     }
 
-    async fn restore(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+    async fn restore(&mut self, parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        let mut parts = self.panes.calls.migrated(parts).await?;
         self.clock = take_clock(CLOCK, &mut parts)?;
         self.panes.calls.calls_mut().restore(&mut parts)?;
         if let Some(count) = &mut self.count {

@@ -42,6 +42,7 @@ pub fn states() -> Vec<State> {
         kind,
         columns,
         version: 1,
+        migrates_from: Vec::new(),
         redistribution: Default::default(),
     };
     vec![

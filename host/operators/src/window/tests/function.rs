@@ -180,8 +180,13 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
                 vec![PortLayout::new(Carry::Replace, &[], &[Field::new("n", DataType::Int64)])];
             let mut operator = window_operator(spec, Box::new(function), context("window"));
             let mut out = millstream_operator::Collector::new();
-            let barrier =
-                Barrier { id: 1, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0, stop: false };
+            let barrier = Barrier {
+                id: 1,
+                kind: BarrierKind::Checkpoint,
+                alignment: Alignment::Aligned,
+                triggered: 0,
+                stop: false,
+            };
             block_on(operator.before_barrier(&barrier, &mut out)).expect("goes on");
             drain(&mut out) + &end_of_input(&mut *operator).expect("ends")
         };
