@@ -12,6 +12,7 @@ mod output;
 mod partition;
 mod slot;
 mod source;
+mod stop;
 mod subtask;
 #[cfg(test)]
 mod tests;
@@ -24,5 +25,5 @@ pub use mail::{Mail, Mailbox};
 pub use output::ResultPartition;
 pub use partition::Partitioner;
 pub use slot::{Slot, SlotClosed};
-pub use source::{SourceTask, SplitRequests, SplitService, decode_split};
+pub use source::{ENUMERATOR, SPLITS, SourceTask, SplitRequests, SplitService, decode_split};
 pub use subtask::{Input, Restore, Subtask, SubtaskEnd};

@@ -156,9 +156,10 @@ pub fn decode_split(bytes: &[u8]) -> Option<Split> {
     Some(Split { id, payload, watermark: i64::from_le_bytes(*watermark) })
 }
 
-/// The names under which a snapshot has what a source knows.
-const ENUMERATOR: &str = "enumerator";
-const SPLITS: &str = "splits";
+/// The name under which a snapshot has what the enumerator of a source knows.
+pub const ENUMERATOR: &str = "enumerator";
+/// The name under which a snapshot has the splits that a source is reading.
+pub const SPLITS: &str = "splits";
 
 /// The reading side of a source in one subtask.
 pub struct SourceTask {
