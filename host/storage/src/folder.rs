@@ -4,7 +4,7 @@ use std::path::Path;
 
 use millstream_snapshot::{Location, SnapshotMetadata};
 
-use crate::{Storage, StorageError};
+use crate::{Storage, StorageError, StoredSnapshot, job_store::load};
 
 /// A folder for one snapshot. It is one once its metadata is there, which is written last.
 #[derive(Clone, Debug)]
@@ -38,6 +38,11 @@ impl SnapshotFolder {
     /// Whether its metadata is there.
     pub async fn is_complete(&self) -> Result<bool, StorageError> {
         Ok(self.storage.size(&self.path(METADATA)).await?.is_some())
+    }
+
+    /// Reads and checks the snapshot in it.
+    pub async fn load(&self) -> Result<StoredSnapshot, StorageError> {
+        load(&self.storage, &self.folder).await
     }
 
     /// Stores state under a name that is unique in the snapshot, and says where it is.

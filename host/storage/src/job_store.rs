@@ -244,19 +244,26 @@ impl RunStore {
     /// The newest complete checkpoint. If that is not good, the error names the one before it if that is.
     pub async fn newest(&self) -> Result<Option<StoredSnapshot>, StorageError> {
         let all = self.checkpoints().await?;
-        let mut complete = all.iter().rev().filter(|c| c.complete);
-        let Some(newest) = complete.next() else { return Ok(None) };
+        let Some(newest) = all.iter().rev().find(|c| c.complete) else { return Ok(None) };
         let problem = match self.load(newest.id).await {
             Ok(found) => return Ok(Some(found)),
             Err(problem) => problem,
         };
-        match complete.next() {
-            Some(older) if self.load(older.id).await.is_ok() => Err(StorageError::OlderIsGood {
-                newest: Box::new(problem),
-                older: self.storage().name_of(&self.checkpoint_folder(older.id)),
-            }),
-            _ => Err(problem),
+        match self.good_before_newest().await? {
+            Some(older) => Err(StorageError::OlderIsGood { newest: Box::new(problem), older }),
+            None => Err(problem),
         }
+    }
+
+    /// The newest checkpoint before the newest one whose metadata and files are there and whole, as commands name it.
+    pub async fn good_before_newest(&self) -> Result<Option<String>, StorageError> {
+        let all = self.checkpoints().await?;
+        for older in all.iter().rev().filter(|c| c.complete).skip(1) {
+            if self.load(older.id).await.is_ok() {
+                return Ok(Some(self.checkpoint(older.id).name()));
+            }
+        }
+        Ok(None)
     }
 
     fn checkpoint_folder(&self, id: u64) -> String {
@@ -265,7 +272,7 @@ impl RunStore {
 }
 
 /// Reads the metadata in a folder, and checks that the files that it refers to are there and long enough.
-async fn load(storage: &Storage, folder: &str) -> Result<StoredSnapshot, StorageError> {
+pub(crate) async fn load(storage: &Storage, folder: &str) -> Result<StoredSnapshot, StorageError> {
     let path = if folder.is_empty() { METADATA.to_owned() } else { format!("{folder}/{METADATA}") };
     let Some(bytes) = storage.get(&path).await? else {
         let problem = "the file is gone".to_owned();

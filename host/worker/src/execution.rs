@@ -7,7 +7,7 @@ use millstream_net::LocalTransport;
 use millstream_operator::{OperatorMetrics, SplitEnumerator};
 use millstream_storage::StoredSnapshot;
 use millstream_task::{CheckpointLink, Mail, Mailbox, Slot, SplitRequests, SplitService, SubtaskEnd};
-use millstream_types::{Attempt, Column, Field};
+use millstream_types::Attempt;
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
@@ -18,7 +18,7 @@ use crate::{
     build::{Blueprint, SubtaskBuilder},
     checkpoint::{CheckpointService, Connections, Layout, Participant, ProgramContent},
     control::{SnapshotError, SnapshotOrder},
-    restore::RestorePlan,
+    restore::{RestorePlan, key_of},
     status::Board,
 };
 
@@ -51,7 +51,9 @@ impl Execution {
         board: &Board,
     ) -> Result<Self, StartError> {
         let JobSpec { plan, blueprint, options, program } = spec;
-        let restore = restore.map(|snapshot| RestorePlan::new(snapshot, plan)).transpose()?;
+        let restore = restore
+            .map(|snapshot| RestorePlan::new(snapshot, plan, options.allow_dropped_state))
+            .transpose()?;
         let (reports, reported) = mpsc::unbounded_channel();
         let link = |participant| {
             options.checkpoints.as_ref().map(|_| CheckpointLink::new(participant, reports.clone()))
@@ -263,15 +265,7 @@ fn start_enumerators(
 
 /// Who takes part in the checkpoints of a job with so many sources.
 fn layout(plan: &Plan, program: &Arc<ProgramContent>, sources: usize) -> Layout {
-    let keys = plan.logical.nodes.iter().filter_map(|node| {
-        let key = node.function()?.key.as_ref()?;
-        let column = |field: &Field| Column {
-            name: field.name.clone(),
-            data_type: field.data_type,
-            nullable: field.nullable,
-        };
-        Some((node.id.to_string(), key.schema.fields().iter().map(column).collect()))
-    });
+    let keys = plan.logical.nodes.iter().map(|node| (node.id.to_string(), key_of(node)));
     let subtasks = plan.execution.subtasks.iter().map(|_| Participant::Subtask);
     Layout {
         job: plan.logical.job.name.to_string(),

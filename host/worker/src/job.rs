@@ -35,6 +35,8 @@ pub struct JobOptions {
     pub checkpoints: Option<CheckpointOptions>,
     /// What it goes on from; from the beginning if nothing.
     pub restore: Option<Arc<StoredSnapshot>>,
+    /// Whether state that the job does not have any more may be dropped at the restore.
+    pub allow_dropped_state: bool,
     /// Whether and when it is started again after a failure.
     pub restart: RestartStrategy,
 }
@@ -45,6 +47,7 @@ impl Default for JobOptions {
             clock: Arc::new(SystemClock),
             checkpoints: None,
             restore: None,
+            allow_dropped_state: false,
             restart: RestartStrategy::None,
         }
     }

@@ -1,17 +1,28 @@
 //! What the parts of a job go on from.
 //!
+//! Before anything runs each state of the snapshot is compared with what the plan wants ([`restore_report`]). What is
+//! dropped is not read then, and what the host takes over is rewritten as it is read.
+//!
 //! A subtask that had processed the end of its input has nothing more to do, if that end still holds: if all sources
 //! that reach it had ended in all of their subtasks. Otherwise what is left to read may be dealt out to others than
 //! before, and the subtask goes on with what it has.
+
+mod wanted;
 
 use std::sync::Arc;
 
 use millstream_graph::{Plan, Subtask, VertexIndex};
 use millstream_operator::SourceSnapshot;
-use millstream_snapshot::{OperatorMetadata, RedistributeError, state_of};
+use millstream_snapshot::{
+    OperatorMetadata, RedistributeError, RestoreReport, StateMetadata, Verdict, WantedOperator, state_of,
+    verdict_on,
+};
+use millstream_state::{StateError, evolve_part};
 use millstream_storage::{StorageError, StoredSnapshot};
 use millstream_task::{Restore, decode_split};
-use millstream_types::{OperatorId, StateForm};
+use millstream_types::{OperatorId, StateForm, StatePart};
+
+pub(crate) use wanted::key_of;
 
 /// A snapshot that a job cannot go on from.
 #[derive(Debug, thiserror::Error)]
@@ -19,11 +30,16 @@ pub enum RestoreError {
     /// The job has other key groups.
     #[error(transparent)]
     Redistribute(#[from] RedistributeError),
-    /// State would be lost.
-    #[error("the snapshot has state of `{operator}`, which the job does not have; it would be lost")]
-    Dropped {
+    /// State would be lost, or cannot be read as the job has it.
+    #[error("{}", refusal(.0))]
+    Refused(RestoreReport),
+    /// State cannot be taken over after all.
+    #[error("the state of `{operator}` cannot be taken over")]
+    State {
         /// The operator.
         operator: String,
+        /// Why.
+        source: StateError,
     },
     /// It cannot be read.
     #[error(transparent)]
@@ -36,29 +52,47 @@ pub enum RestoreError {
     },
 }
 
+/// The states on which the verdict is no, on a line.
+fn refusal(report: &RestoreReport) -> String {
+    let refused =
+        report.verdicts.iter().filter(|v| matches!(v.verdict, Verdict::Missing | Verdict::Incompatible(_)));
+    let text =
+        |v: &millstream_snapshot::StateVerdict| format!("`{}` of `{}` is {}", v.state, v.operator, v.verdict);
+    format!("the job cannot go on from the snapshot: {}", refused.map(text).collect::<Vec<_>>().join("; "))
+}
+
+/// What becomes of each state of a snapshot if a job goes on from it. The error is about the snapshot as a whole.
+pub fn restore_report(snapshot: &StoredSnapshot, plan: &Plan) -> Result<RestoreReport, RestoreError> {
+    let (found, wanted) = (snapshot.metadata.max_parallelism, plan.logical.job.max_parallelism);
+    if found != wanted {
+        return Err(RedistributeError::KeyGroups { found, wanted }.into());
+    }
+    Ok(RestoreReport::new(&snapshot.metadata, &wanted::wanted(plan)))
+}
+
 /// A snapshot that fits the job.
 #[derive(Clone, Debug)]
 pub(crate) struct RestorePlan {
     snapshot: Arc<StoredSnapshot>,
+    /// What the operators of the job keep.
+    wanted: Arc<[WantedOperator]>,
     /// Whether all sources that reach a vertex had ended, by vertex.
     sources_ended: Arc<[bool]>,
 }
 
 impl RestorePlan {
     /// Checks that a job can go on from a snapshot.
-    pub(crate) fn new(snapshot: Arc<StoredSnapshot>, plan: &Plan) -> Result<Self, RestoreError> {
-        let metadata = &snapshot.metadata;
-        let (found, wanted) = (metadata.max_parallelism, plan.logical.job.max_parallelism);
-        if found != wanted {
-            return Err(RedistributeError::KeyGroups { found, wanted }.into());
-        }
-        let known = |id: &str| plan.logical.nodes.iter().any(|node| node.id.as_str() == id);
-        let dropped = metadata.operators.iter().find(|o| has_state(o) && !known(&o.id));
-        if let Some(dropped) = dropped {
-            return Err(RestoreError::Dropped { operator: dropped.id.clone() });
+    pub(crate) fn new(
+        snapshot: Arc<StoredSnapshot>,
+        plan: &Plan,
+        allow_dropped: bool,
+    ) -> Result<Self, RestoreError> {
+        let report = restore_report(&snapshot, plan)?;
+        if report.is_refused(allow_dropped) {
+            return Err(RestoreError::Refused(report));
         }
         let sources_ended = sources_ended(&snapshot, plan).into();
-        Ok(Self { snapshot, sources_ended })
+        Ok(Self { snapshot, wanted: wanted::wanted(plan).into(), sources_ended })
     }
 
     /// Whether the snapshot has an operator.
@@ -81,13 +115,36 @@ impl RestorePlan {
                     let state = state_of(operator, subtask.index.0, subtask.parallelism, max);
                     ended &= state.ended;
                     for state in state.states.iter().filter(|s| s.form != StateForm::Splits) {
-                        parts.push(self.snapshot.read(state).await?);
+                        parts.extend(self.part(operator, state).await?);
                     }
                 }
             }
             operators.push(parts);
         }
         Ok(Restore { ended, operators })
+    }
+
+    /// A state as the operator wants it; none if it is dropped.
+    async fn part(
+        &self,
+        operator: &OperatorMetadata,
+        state: &StateMetadata,
+    ) -> Result<Option<StatePart>, RestoreError> {
+        let Some(wanted) = self.wanted.iter().find(|wanted| wanted.id == operator.id) else {
+            return Ok(None);
+        };
+        match verdict_on(state, operator, wanted) {
+            Verdict::Missing | Verdict::New | Verdict::Incompatible(_) => Ok(None),
+            Verdict::Same | Verdict::Migrated { .. } => Ok(Some(self.snapshot.read(state).await?)),
+            Verdict::Widened(_) => {
+                let part = self.snapshot.read(state).await?;
+                let found = wanted.states.iter().find(|w| w.name == state.name && w.form == state.form);
+                let Some(wanted) = found else { return Ok(None) };
+                let evolved = evolve_part(part, &wanted.columns, wanted.version);
+                let failed = |source| RestoreError::State { operator: operator.id.clone(), source };
+                evolved.map(Some).map_err(failed)
+            }
+        }
     }
 
     /// What a source goes on from; none if the snapshot does not have it.
@@ -113,10 +170,6 @@ impl RestorePlan {
         }
         Ok(Some(source))
     }
-}
-
-fn has_state(operator: &OperatorMetadata) -> bool {
-    operator.subtasks.iter().flat_map(|s| &s.states).chain(&operator.shared).any(|s| !s.chunks.is_empty())
 }
 
 /// For each vertex, whether all subtasks of all sources that reach it had ended. Vertices are in topological order.
