@@ -8,11 +8,14 @@ use std::marker::PhantomData;
 use crate::function::{
     AccumulateCall, Call, CallError, FinishCall, KeyedCall, MapCall, Module, Opened, TimerCall, WindowCall,
 };
+use crate::host::Cells;
 use crate::host::wasm::panicked;
 
 use self::bindings::exports::millstream::function as exports;
 use self::bindings::millstream::function::types;
-use self::convert::{accumulated_out, batch_in, batch_out, cells_in, clock_in, outcome_out, windows_in};
+use self::convert::{
+    accumulated_out, batch_in, batch_out, cells_in, cells_out, clock_in, outcome_out, windows_in,
+};
 
 pub(crate) mod convert;
 
@@ -40,12 +43,15 @@ pub struct Component<M>(PhantomData<M>);
 
 thread_local! {
     static OPENED: RefCell<Option<Opened>> = const { RefCell::new(None) };
+    /// The name of the open function.
+    static NAME: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 fn open<M: Module>(function: &str, kind: &'static str) -> Result<(), String> {
     report_panics();
     let opened = M::open(function, kind)?;
     OPENED.set(Some(opened));
+    NAME.set(function.to_owned());
     Ok(())
 }
 
@@ -207,7 +213,11 @@ impl<M: Module> exports::lifecycle::Guest for Component<M> {
 }
 
 impl<M: Module> exports::migration::Guest for Component<M> {
-    fn migrate(state: String, stored_version: u32, _: types::Cells) -> Result<types::Cells, String> {
-        Err(format!("this module does not take over `{state}` of version {stored_version}"))
+    fn migrate(state: String, stored_version: u32, cells: types::Cells) -> Result<types::Cells, String> {
+        let migration = NAME.with_borrow(|function| M::migration(function, &state, stored_version))?;
+        let Cells { present, values } = cells_in(cells);
+        let values = (migration.rows)(&values)
+            .map_err(|mismatch| format!("state `{state}` of version {stored_version}: {mismatch}"))?;
+        Ok(cells_out(Cells { present, values }))
     }
 }

@@ -6,7 +6,9 @@ use thiserror::Error;
 
 use crate::column::{Batch, Mismatch};
 use crate::host::Cells;
-use crate::manifest::{FunctionSpec, ModuleSpec, ParameterSpec, StateKind, StateSpec, describe};
+use crate::manifest::{
+    FunctionSpec, Migration, ModuleSpec, ParameterSpec, StateKind, StateSpec, describe,
+};
 pub use crate::outcome::{Origin, Outcome, PortOutput};
 pub use crate::reject::Rejected;
 use crate::time::{Clock, Window};
@@ -258,6 +260,16 @@ pub trait Module {
     fn describe() -> String {
         let functions: Vec<_> = Self::functions().iter().map(|entry| (entry.spec)()).collect();
         describe(Self::SPEC, &functions)
+    }
+
+    /// What takes stored values of a version of a function's state over.
+    fn migration(function: &str, state: &str, from: u32) -> Result<Migration, String> {
+        let specs = Self::functions().into_iter().map(|entry| (entry.spec)());
+        let spec = specs.into_iter().find(|spec| spec.name == function);
+        let states = spec.map(|spec| spec.states).unwrap_or_default();
+        let migrations = states.into_iter().find(|spec| spec.name == state).map(|spec| spec.migrations);
+        let found = migrations.unwrap_or_default().into_iter().find(|migration| migration.from == from);
+        found.ok_or_else(|| format!("`{function}` does not take over `{state}` of version {from}"))
     }
 
     /// Opens the function of this name, which must be of this kind.

@@ -275,8 +275,29 @@
 //! # State that lasts
 //!
 //! A `#[derive(State)]` struct is one column a field, so a savepoint is a table that can be read; a plain field is
-//! one column; any serde type is one binary column inside [`Postcard`]. When the type changes, its version goes up:
-//! `#[state(version = 2)]`.
+//! one column; any serde type is one binary column inside [`Postcard`].
+//!
+//! When a job goes on from a savepoint, the host takes over by itself that numbers have become wider, that columns are
+//! new and may be null, have gone, or stand in another order. Anything else takes a function, and a version:
+//!
+//! ```
+//! use millstream::State;
+//!
+//! #[derive(State)]
+//! struct Celsius { degrees: f64 }
+//!
+//! #[derive(State)]
+//! #[state(version = 2, migrates(1))]
+//! struct Kelvin { kelvin: f64, since: String }
+//!
+//! #[millstream::migrate(from = 1)]
+//! fn kelvin(stored: Celsius) -> Kelvin {
+//!     Kelvin { kelvin: stored.degrees + 273.15, since: String::new() }
+//! }
+//! # assert_eq!(kelvin(Celsius { degrees: 0.0 }).kelvin, 273.15);
+//! ```
+//!
+//! Every stored value is handed to it once, at the restore.
 //!
 //! # When something goes wrong
 //!
@@ -298,6 +319,7 @@ pub mod __private {
     pub use crate::parameters::{read as parameter_read, spec as parameter_spec};
     pub use crate::reject::Rejections;
     pub use crate::row::column;
+    pub use crate::state::migration;
 
     #[cfg(target_family = "wasm")]
     pub use crate::component::{Component, bindings, bindings::export};
@@ -325,7 +347,7 @@ mod time;
 mod timers;
 
 pub use millstream_macros::{
-    Columns, Function, Input, Output, Parameters, State, aggregate, map, module, process, window,
+    Columns, Function, Input, Output, Parameters, State, aggregate, map, migrate, module, process, window,
 };
 
 pub use self::columns::{Bytes, ColumnData, Columns, Nullable, Picked, Text, Timestamps};
@@ -336,6 +358,6 @@ pub use self::outcome::Collector;
 pub use self::parameters::{ParameterValue, Parameters};
 pub use self::reject::Reject;
 pub use self::row::{Input, Output, State};
-pub use self::state::{Handle, ListState, MapKey, MapState, OperatorState, UnionState, ValueState};
+pub use self::state::{Handle, ListState, MapKey, MapState, Migrate, OperatorState, UnionState, ValueState};
 pub use self::time::{Clock, Date, EventTime, Timer, Timestamp, Window};
 pub use self::timers::ProcessContext;

@@ -2,7 +2,7 @@
 
 mod json;
 
-use crate::column::{ColumnSpec, Type};
+use crate::column::{Batch, ColumnSpec, Mismatch, Type};
 use crate::time::Clock;
 
 use self::json::Json;
@@ -104,7 +104,27 @@ pub struct StateSpec {
     pub columns: Vec<ColumnSpec>,
     /// Version of its values.
     pub version: u32,
+    /// How values of earlier versions become values of this one.
+    pub migrations: Vec<Migration>,
 }
+
+/// Makes stored values of an earlier version values of the current one.
+#[derive(Clone, Copy, Debug)]
+pub struct Migration {
+    /// The earlier version.
+    pub from: u32,
+    /// Makes of each of its values one of the current version.
+    pub rows: fn(&Batch) -> Result<Batch, Mismatch>,
+}
+
+/// Two are equal if they are from the same version: a state has one of each.
+impl PartialEq for Migration {
+    fn eq(&self, other: &Self) -> bool {
+        self.from == other.from
+    }
+}
+
+impl Eq for Migration {}
 
 /// The accumulator of an aggregate function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,6 +268,9 @@ fn state(it: &mut Json, spec: &StateSpec) {
     };
     it.text("name", &spec.name).text("kind", kind).list("columns", &spec.columns, column);
     it.number("version", spec.version);
+    if !spec.migrations.is_empty() {
+        it.numbers("migrates-from", spec.migrations.iter().map(|migration| migration.from));
+    }
     if let Some(redistribution) = redistribution {
         it.text("redistribution", redistribution);
     }

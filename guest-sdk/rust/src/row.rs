@@ -6,6 +6,7 @@
 
 use crate::column::{Batch, Column, ColumnSpec, Mismatch};
 use crate::field::Field;
+use crate::manifest::Migration;
 
 /// A row that a function reads. Derive it: `#[derive(Input)]`.
 pub trait Input: Sized {
@@ -45,6 +46,12 @@ pub trait Output: Sized {
 pub trait State: Output + 'static + for<'a> Input<Row<'a> = Self> {
     /// Goes up when the type changes: `#[state(version = 2)]`.
     const VERSION: u32 = 1;
+
+    /// How stored values of earlier versions become values of this one: `#[state(version = 2, migrates(1))]`, with a
+    /// [`Migrate`](crate::Migrate) of each.
+    fn migrations() -> Vec<Migration> {
+        Vec::new()
+    }
 }
 
 impl<T> State for T where T: Field + 'static + for<'a> Field<Value<'a> = T> {}

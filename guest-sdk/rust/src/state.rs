@@ -7,18 +7,20 @@
 mod list;
 mod map;
 mod map_key;
+mod migrate;
 mod operator;
 mod value;
 
 pub use self::list::ListState;
 pub use self::map::MapState;
 pub use self::map_key::MapKey;
+pub use self::migrate::{Migrate, migration};
 pub use self::operator::{OperatorState, UnionState};
 pub use self::value::ValueState;
 
 use crate::column::{Batch, Mismatch};
-use crate::manifest::StateSpec;
-use crate::row::{Output, State};
+use crate::manifest::{StateKind, StateSpec};
+use crate::row::{Input, Output, State};
 
 /// A state that a function's struct holds; `#[derive(Function)]` calls it.
 pub trait Handle: Sized {
@@ -32,6 +34,12 @@ pub trait Handle: Sized {
     fn select(&mut self, key: usize);
     /// Ends a call: writes back what changed.
     fn flush(&mut self);
+}
+
+/// What the manifest says of a state of values of a type.
+fn spec_of<T: State>(name: &str, kind: StateKind) -> StateSpec {
+    let (columns, migrations) = (<T as Input>::columns("value"), T::migrations());
+    StateSpec { name: name.to_owned(), kind, columns, version: T::VERSION, migrations }
 }
 
 /// Positions of all of a call's keys.

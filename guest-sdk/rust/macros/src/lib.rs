@@ -11,6 +11,7 @@ mod columns;
 mod function;
 mod map;
 mod map_block;
+mod migrate;
 mod module;
 mod parameters;
 mod process;
@@ -38,6 +39,8 @@ pub fn derive_output(item: TokenStream) -> TokenStream {
 }
 
 /// Makes a struct a value that the host keeps: one column a field, with the version of `#[state(version = 2)]`, or 1.
+/// `#[state(version = 2, migrates(1))]` also lists the earlier versions for which there is a function under
+/// `#[millstream::migrate(from = 1)]`.
 #[proc_macro_derive(State, attributes(column, state))]
 pub fn derive_state(item: TokenStream) -> TokenStream {
     derive(item, row::state)
@@ -90,6 +93,15 @@ pub fn aggregate(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn window(arguments: TokenStream, item: TokenStream) -> TokenStream {
     attribute(arguments, item, window::expand)
+}
+
+/// Makes a function from the old type of a state to the new one, `fn(Old) -> New`, what takes stored values of the version
+/// `from = 1` over. The new type lists that version: `#[state(version = 2, migrates(1))]`.
+#[proc_macro_attribute]
+pub fn migrate(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let from = parse_macro_input!(arguments as migrate::From);
+    let item = parse_macro_input!(item as syn::ItemFn);
+    migrate::expand(&from, &item).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Lists a module's functions and exports them: `module! { name: "…", doc: "…", functions: [one, Another] }`. Name and

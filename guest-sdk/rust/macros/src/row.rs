@@ -2,7 +2,9 @@
 
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
-use syn::{DeriveInput, Error, Field, GenericParam, Ident, LitInt, LitStr, Result, Type};
+use syn::meta::ParseNestedMeta;
+use syn::punctuated::Punctuated;
+use syn::{DeriveInput, Error, Field, GenericParam, Ident, LitInt, LitStr, Result, Token, Type};
 
 use crate::source::{elided, named_fields, plain_name, with_lifetime};
 
@@ -29,28 +31,61 @@ pub(crate) fn state(item: &DeriveInput) -> Result<Tokens> {
     if let Some(parameter) = item.generics.params.first() {
         return Err(Error::new_spanned(parameter, "a state is owned: expected a struct without parameters"));
     }
-    let version = version(item)?;
+    let Versions { version, migrates } = Versions::of(item)?;
+    let migrations = (!migrates.is_empty()).then(|| {
+        quote! {
+            fn migrations() -> ::std::vec::Vec<::millstream::manifest::Migration> {
+                ::std::vec![#(::millstream::__private::migration::<Self, #migrates>()),*]
+            }
+        }
+    });
     Ok(quote! {
         #input
         #output
         impl ::millstream::State for #name {
             const VERSION: u32 = #version;
+            #migrations
         }
     })
 }
 
-fn version(item: &DeriveInput) -> Result<u32> {
-    let mut version = 1;
-    for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("state")) {
-        attribute.parse_nested_meta(|meta| {
-            if !meta.path.is_ident("version") {
-                return Err(meta.error("unknown option: expected `version = 2`"));
+/// What stands in `#[state(version = 2, migrates(1))]`.
+struct Versions {
+    version: u32,
+    migrates: Vec<u32>,
+}
+
+impl Versions {
+    fn of(item: &DeriveInput) -> Result<Self> {
+        let mut versions = Self { version: 1, migrates: Vec::new() };
+        for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("state")) {
+            attribute.parse_nested_meta(|meta| versions.option(&meta))?;
+        }
+        match versions.migrates.iter().find(|from| **from >= versions.version) {
+            Some(from) => {
+                let version = versions.version;
+                let message =
+                    format!("version {version} cannot take over version {from}: expected earlier ones");
+                Err(Error::new_spanned(&item.ident, message))
             }
-            version = meta.value()?.parse::<LitInt>()?.base10_parse()?;
-            Ok(())
-        })?;
+            None => Ok(versions),
+        }
     }
-    Ok(version)
+
+    fn option(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if meta.path.is_ident("version") {
+            self.version = meta.value()?.parse::<LitInt>()?.base10_parse()?;
+        } else if meta.path.is_ident("migrates") {
+            let content;
+            syn::parenthesized!(content in meta.input);
+            for version in Punctuated::<LitInt, Token![,]>::parse_terminated(&content)? {
+                self.migrates.push(version.base10_parse()?);
+            }
+        } else {
+            return Err(meta.error("unknown option: expected `version = 2` or `migrates(1)`"));
+        }
+        Ok(())
+    }
 }
 
 /// A struct whose fields are columns.

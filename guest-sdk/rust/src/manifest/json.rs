@@ -35,6 +35,16 @@ impl Json {
         self
     }
 
+    /// A member that is a list of numbers.
+    pub(super) fn numbers(&mut self, key: &str, items: impl Iterator<Item = u32>) -> &mut Self {
+        self.key(key);
+        let items: Vec<_> = items.map(|item| item.to_string()).collect();
+        self.text.push('[');
+        self.text.push_str(&items.join(","));
+        self.text.push(']');
+        self
+    }
+
     /// A member that is a list of texts.
     pub(super) fn texts<'a>(&mut self, key: &str, items: impl Iterator<Item = &'a str>) -> &mut Self {
         self.key(key);

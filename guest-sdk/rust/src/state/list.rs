@@ -1,6 +1,6 @@
 //! A list a key.
 
-use super::{Handle, all_keys, batch_of, rows_of};
+use super::{Handle, all_keys, batch_of, rows_of, spec_of};
 use crate::column::check_runs;
 use crate::host::{ListHandle, Runs};
 use crate::manifest::{StateKind, StateSpec};
@@ -131,8 +131,7 @@ impl<T: State> ListState<T> {
 
 impl<T: State> Handle for ListState<T> {
     fn spec(name: &str) -> StateSpec {
-        let columns = <T as Input>::columns("value");
-        StateSpec { name: name.to_owned(), kind: StateKind::List, columns, version: T::VERSION }
+        spec_of::<T>(name, StateKind::List)
     }
 
     fn open(name: &str) -> Result<Self, String> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::marker::PhantomData;
 
-use super::{Handle, all_keys, rows_of};
+use super::{Handle, all_keys, rows_of, spec_of};
 use crate::bits::{BitBuilder, is_set};
 use crate::column::{Batch, VarValues, check_runs};
 use crate::host::{Cells, Entries, MapHandle};
@@ -209,8 +209,7 @@ impl<K: MapKey, V: State> MapState<K, V> {
 
 impl<K: MapKey, V: State> Handle for MapState<K, V> {
     fn spec(name: &str) -> StateSpec {
-        let columns = <V as Input>::columns("value");
-        StateSpec { name: name.to_owned(), kind: StateKind::Map, columns, version: V::VERSION }
+        spec_of::<V>(name, StateKind::Map)
     }
 
     fn open(name: &str) -> Result<Self, String> {

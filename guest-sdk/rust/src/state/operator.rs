@@ -1,9 +1,9 @@
 //! State of a subtask rather than of a key.
 
-use super::{Handle, batch_of, rows_of};
+use super::{Handle, batch_of, rows_of, spec_of};
 use crate::host::OperatorHandle;
 use crate::manifest::{StateKind, StateSpec};
-use crate::row::{Input, State};
+use crate::row::State;
 
 /// Items of a subtask. When the parallelism changes they are dealt out anew.
 pub struct OperatorState<T: State>(Items<T>);
@@ -48,8 +48,7 @@ macro_rules! operator_state {
 
         impl<T: State + Clone> Handle for $state<T> {
             fn spec(name: &str) -> StateSpec {
-                let columns = <T as Input>::columns("value");
-                StateSpec { name: name.to_owned(), kind: StateKind::$kind, columns, version: T::VERSION }
+                spec_of::<T>(name, StateKind::$kind)
             }
 
             fn open(name: &str) -> Result<Self, String> {

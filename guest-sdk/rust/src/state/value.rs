@@ -1,6 +1,6 @@
 //! One value a key.
 
-use super::{Handle, all_keys};
+use super::{Handle, all_keys, spec_of};
 use crate::bits::{BitBuilder, is_set};
 use crate::column::{Batch, Mismatch};
 use crate::host::{Cells, ValueHandle};
@@ -130,8 +130,7 @@ fn fill<T: State>(slots: &mut [Slot<T>], cells: &Cells) -> Result<(), Mismatch> 
 
 impl<T: State> Handle for ValueState<T> {
     fn spec(name: &str) -> StateSpec {
-        let columns = <T as Input>::columns("value");
-        StateSpec { name: name.to_owned(), kind: StateKind::Value, columns, version: T::VERSION }
+        spec_of::<T>(name, StateKind::Value)
     }
 
     fn open(name: &str) -> Result<Self, String> {
