@@ -25,6 +25,16 @@ pub(crate) enum Verb {
     Savepoint(Savepoint),
     /// Stop a running job, so that it can go on later
     Stop(Stop),
+    /// Look at the checkpoints and savepoints of jobs
+    Checkpoint {
+        #[command(subcommand)]
+        verb: CheckpointVerb,
+    },
+    /// Look at the state in a checkpoint or savepoint
+    State {
+        #[command(subcommand)]
+        verb: StateVerb,
+    },
     /// Make a crate with a function, a job that runs it and a test
     New(New),
     /// Build a crate of functions into a WebAssembly module and describe it
@@ -51,6 +61,9 @@ pub(crate) struct Run {
     /// of one
     #[arg(long, value_name = "latest|PATH")]
     pub(crate) from: Option<String>,
+    /// Go on from the snapshot without the state that the job does not have any more
+    #[arg(long, requires = "from")]
+    pub(crate) allow_dropped_state: bool,
     /// Print the plan and do not run it
     #[arg(long)]
     pub(crate) explain: bool,
@@ -94,6 +107,62 @@ pub(crate) struct Stop {
     /// For good: let the input end here, so that all windows and timers fire
     #[arg(long)]
     pub(crate) drain: bool,
+}
+
+/// What can be done with checkpoints.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CheckpointVerb {
+    /// List checkpoints and savepoints with their sizes and times
+    List(CheckpointList),
+}
+
+/// Arguments of `checkpoint list`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CheckpointList {
+    /// The folder in which jobs store their checkpoints
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Only those of this job
+    #[arg(long)]
+    pub(crate) job: Option<String>,
+}
+
+/// What can be done with state.
+#[derive(Debug, Subcommand)]
+pub(crate) enum StateVerb {
+    /// Show which states a snapshot has, or the rows of some with their keys
+    Show(StateShow),
+}
+
+/// Arguments of `state show`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StateShow {
+    /// The folder of a checkpoint or savepoint
+    pub(crate) snapshot: PathBuf,
+    /// The operator whose states are shown; without it only what there is
+    pub(crate) operator: Option<String>,
+    /// The state whose rows are shown, in the place of all of the operator's
+    pub(crate) state: Option<String>,
+    /// How rows are shown
+    #[arg(long, value_enum, default_value_t = StateFormat::Table)]
+    pub(crate) format: StateFormat,
+    /// The file that Parquet goes into
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// How many rows a table has at most
+    #[arg(long, default_value_t = 100)]
+    pub(crate) limit: usize,
+}
+
+/// How the rows of a state are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum StateFormat {
+    /// A table for people
+    Table,
+    /// A document a row, one a line
+    Jsonl,
+    /// A Parquet file
+    Parquet,
 }
 
 /// Arguments of `new`.

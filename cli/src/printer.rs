@@ -77,7 +77,9 @@ impl Printer {
         let Some(error) = &failure.error else { return };
         if self.json {
             let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
-            self.note(&to_json(&serde_json::json!({ "error": causes, "exit": failure.exit as u8 })));
+            let help = error.help().map(|help| help.to_string());
+            let exit = failure.exit as u8;
+            self.note(&to_json(&serde_json::json!({ "error": causes, "help": help, "exit": exit })));
         } else {
             self.note(&format!("{error:?}"));
         }

@@ -72,11 +72,18 @@ fn percentiles(histogram: &Histogram) -> Value {
 pub(crate) struct JobFailed {
     #[source]
     error: Box<dyn std::error::Error + Send + Sync>,
+    #[help]
+    help: Option<String>,
 }
 
 impl JobFailed {
     pub(crate) fn new(error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self { error: Box::new(error) }
+        Self { error: Box::new(error), help: None }
+    }
+
+    /// The same with what to do, if that is known.
+    pub(crate) fn with_help(self, help: Option<String>) -> Self {
+        Self { help, ..self }
     }
 }
 
@@ -190,7 +197,7 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// An event time as people write it.
-fn time(millis: i64) -> String {
+pub(crate) fn time(millis: i64) -> String {
     use arrow_array::temporal_conversions::timestamp_ms_to_datetime;
     timestamp_ms_to_datetime(millis)
         .map_or_else(|| millis.to_string(), |t| t.format("%Y-%m-%d %H:%M:%S").to_string())

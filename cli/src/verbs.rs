@@ -1,18 +1,20 @@
 //! One file a verb.
 
 mod build;
+mod checkpoint;
 mod completions;
 mod new;
 mod run;
 mod savepoint;
 pub(crate) mod snapshots;
+mod state;
 mod test;
 
 pub(crate) use new::{HELP as NEW_HELP, Kind};
 pub(crate) use test::HELP as FIXTURE_HELP;
 
 use crate::{
-    args::Verb,
+    args::{CheckpointVerb, StateVerb, Verb},
     exit::{Exit, Failure},
     printer::Printer,
 };
@@ -22,6 +24,8 @@ pub(crate) fn run(verb: Verb, printer: &Printer) -> Result<Exit, Failure> {
         Verb::Run(args) => run::run(&args, printer),
         Verb::Savepoint(args) => savepoint::savepoint(&args, printer),
         Verb::Stop(args) => savepoint::stop(&args, printer),
+        Verb::Checkpoint { verb: CheckpointVerb::List(args) } => checkpoint::list(&args, printer),
+        Verb::State { verb: StateVerb::Show(args) } => state::show(&args, printer),
         Verb::New(args) => new::run(&args, printer),
         Verb::Build(args) => build::run(&args, printer),
         Verb::Test(args) => test::run(&args, printer),

@@ -59,17 +59,42 @@ pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> 
         if let Some(serving) = serving {
             serving.close().await;
         }
-        end
+        match end {
+            Ended::Exit(exit) => exit,
+            Ended::Failed(error) => {
+                let older = match (&error, &options.checkpoints) {
+                    (TaskError::Restore { .. } | TaskError::Restart { .. }, Some(checkpoints)) => {
+                        // What cannot be looked at either is no help.
+                        checkpoints.run.good_before_newest().await.ok().flatten()
+                    }
+                    _ => None,
+                };
+                Err(job_failed(error, older))
+            }
+        }
     })
 }
 
-async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Printer) -> Result<Exit, Failure> {
+/// How a job has ended, as far as the command is concerned.
+enum Ended {
+    /// The command is over.
+    Exit(Result<Exit, Failure>),
+    /// The job has failed.
+    Failed(TaskError),
+}
+
+async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Printer) -> Ended {
     let mut view = ProgressView::new(printer, quiet);
     let mut refresh = tokio::time::interval(REFRESH);
     let mut interrupts = 0;
     let mut refused = None;
-    let mut signals = Signals::listen()
-        .map_err(|e| Failure::environment(miette::miette!("signals cannot be listened for: {e}")))?;
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(e) => {
+            let problem = miette::miette!("signals cannot be listened for: {e}");
+            return Ended::Exit(Err(Failure::environment(problem)));
+        }
+    };
     let end = loop {
         tokio::select! {
             biased;
@@ -82,7 +107,7 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
                     job.control().cancel();
                     // A thread that hangs in the system, as in a write that nobody reads, ends with the process.
                     if tokio::time::timeout(GRACE, job.wait()).await.is_err() {
-                        return Ok(Exit::Cancelled);
+                        return Ended::Exit(Ok(Exit::Cancelled));
                     }
                     break JobEnd::Cancelled;
                 }
@@ -98,14 +123,14 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
     let stopped = match end {
         JobEnd::Finished => None,
         JobEnd::Stopped(at) => Some(at),
-        JobEnd::Cancelled => return Ok(Exit::Cancelled),
-        JobEnd::Failed(error) => return Err(job_failed(error)),
+        JobEnd::Cancelled => return Ended::Exit(Ok(Exit::Cancelled)),
+        JobEnd::Failed(error) => return Ended::Failed(error),
     };
     let end =
         if interrupts > 0 || stopped.is_some() { summary::End::Stopped } else { summary::End::Finished };
     let summary = summary::Summary::new(status, results, end, stopped);
     printer.result(&summary, || summary.to_string());
-    Ok(Exit::Success)
+    Ended::Exit(Ok(Exit::Success))
 }
 
 /// Stops a job as its user expects it; says so later if that was not to be.
@@ -158,15 +183,18 @@ fn not_started(error: StartError) -> Failure {
     failure(summary::JobFailed::new(error))
 }
 
-/// A job that failed while it ran, by its own fault or that of a disk or file.
-fn job_failed(error: TaskError) -> Failure {
+/// A job that failed while it ran, by its own fault or that of a disk or file; and the checkpoint before the one that it
+/// could not go on from, if there is a good one.
+fn job_failed(error: TaskError, older: Option<String>) -> Failure {
     let external = match &error {
         TaskError::Operator { source, .. } => source.whose() == Whose::External,
         TaskError::Restore { .. } | TaskError::Checkpoint { .. } => true,
         _ => false,
     };
     let failure = if external { Failure::environment } else { Failure::failed };
-    failure(summary::JobFailed::new(error))
+    failure(summary::JobFailed::new(error).with_help(
+        older.map(|older| format!("a checkpoint before it is good: restore it with `--from {older}`")),
+    ))
 }
 
 /// What asks a process to end. It listens all the time, so that none is missed while the job is looked at.

@@ -6,11 +6,13 @@ use std::{
     sync::Arc,
 };
 
+use comfy_table::{Table, presets};
 use millstream_graph::{CheckpointSpec, JobFormat, RestartSpec};
-use millstream_snapshot::{JobFileForm, SnapshotKind};
+use millstream_snapshot::{JobFileForm, RestoreReport, SnapshotKind};
 use millstream_storage::{JobStore, Latest, RunStore, Storage, StorageError, StoredSnapshot};
 use millstream_worker::{
-    CheckpointOptions, CheckpointSettings, JobFileText, JobOptions, Modules, RestartStrategy,
+    CheckpointOptions, CheckpointSettings, JobFileText, JobOptions, Modules, RestartStrategy, RestoreError,
+    restore_report,
 };
 
 use crate::{
@@ -36,19 +38,67 @@ pub(super) async fn options(
             Some(LATEST) => return Err(no_place("`--from latest`")),
             Some(path) => Some(open(path, printer).await?),
         };
-        return Ok(JobOptions { restore, restart: restart(job.restart), ..JobOptions::default() });
+        check(restore.as_deref(), args, loaded, printer)?;
+        return Ok(job_options(args, job.restart, None, restore));
     };
     let store = JobStore::new(storage(args, &spec)?, job.name.as_str());
     let (run, restore) = match args.from.as_deref() {
-        None => (begin_run(&store, None).await?, None),
+        None => (None, None),
         Some(LATEST) => latest(&store, printer).await?,
-        Some(path) => {
-            let found = open(path, printer).await?;
-            (begin_run(&store, Some(&found.name())).await?, Some(found))
+        Some(path) => (None, Some(open(path, printer).await?)),
+    };
+    // Nothing is begun that will not go on.
+    check(restore.as_deref(), args, loaded, printer)?;
+    let run = match run {
+        Some(run) => run,
+        None => {
+            let origin = restore.as_ref().map(|found| found.name());
+            store.begin_run(origin.as_deref()).await.map_err(failed)?
         }
     };
-    let checkpoints = Some(checkpoints(&spec, run, loaded.job_file.clone()));
-    Ok(JobOptions { checkpoints, restore, restart: restart(job.restart), ..JobOptions::default() })
+    let checkpoints = checkpoints(&spec, run, loaded.job_file.clone());
+    Ok(job_options(args, job.restart, Some(checkpoints), restore))
+}
+
+fn job_options(
+    args: &args::Run,
+    restart_spec: RestartSpec,
+    checkpoints: Option<CheckpointOptions>,
+    restore: Option<Arc<StoredSnapshot>>,
+) -> JobOptions {
+    let (allow_dropped_state, restart) = (args.allow_dropped_state, restart(restart_spec));
+    JobOptions { checkpoints, restore, allow_dropped_state, restart, ..JobOptions::default() }
+}
+
+/// Says what becomes of the state of a snapshot, if there is anything to say, and whether the job can go on from it.
+fn check(
+    snapshot: Option<&StoredSnapshot>,
+    args: &args::Run,
+    loaded: &LoadedJob,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let Some(snapshot) = snapshot else { return Ok(()) };
+    let report = restore_report(snapshot, &loaded.plan).map_err(|e| Failure::invalid(JobFailed::new(e)))?;
+    if !report.is_plain() && !printer.json() {
+        printer.note(&verdicts(&report));
+    }
+    match report.is_refused(args.allow_dropped_state) {
+        true => Err(Failure::invalid(JobFailed::new(RestoreError::Refused(report)))),
+        false => Ok(()),
+    }
+}
+
+/// The verdicts as a table.
+fn verdicts(report: &RestoreReport) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["operator", "state", "found", "wanted", "verdict"]);
+    for v in &report.verdicts {
+        let text = |side: &Option<String>| side.clone().unwrap_or_else(|| "-".to_owned());
+        let (operator, state) = (v.operator.clone(), v.state.clone());
+        table.add_row([operator, state, text(&v.found), text(&v.wanted), v.verdict.to_string()]);
+    }
+    table.trim_fmt()
 }
 
 /// The job of the savepoint that the arguments name: its job file, with the modules that it has.
@@ -114,30 +164,21 @@ fn storage(args: &args::Run, spec: &CheckpointSpec) -> Result<Storage, Failure> 
     opened.map_err(failed)
 }
 
-/// The newest checkpoint of the newest run, which goes on; a new run if there is none.
+/// What the newest run goes on from, and the run itself, unless it is another one that goes on.
 async fn latest(
     store: &JobStore,
     printer: &Printer,
-) -> Result<(RunStore, Option<Arc<StoredSnapshot>>), Failure> {
+) -> Result<(Option<RunStore>, Option<Arc<StoredSnapshot>>), Failure> {
     match store.latest().await.map_err(failed)? {
         Some(Latest { run, snapshot: Some(found), ended }) => {
             say(&found, printer);
-            let next = if ended { begin_run(store, Some(&found.name())).await? } else { run };
-            Ok((next, Some(Arc::new(found))))
+            Ok(((!ended).then_some(run), Some(Arc::new(found))))
         }
-        Some(Latest { run, .. }) => {
+        other => {
             printer.note("there is no checkpoint yet: starting from the beginning");
-            Ok((run, None))
-        }
-        None => {
-            printer.note("there is no checkpoint yet: starting from the beginning");
-            Ok((begin_run(store, None).await?, None))
+            Ok((other.map(|latest| latest.run), None))
         }
     }
-}
-
-async fn begin_run(store: &JobStore, origin: Option<&str>) -> Result<RunStore, Failure> {
-    store.begin_run(origin).await.map_err(failed)
 }
 
 async fn open(path: &str, printer: &Printer) -> Result<Arc<StoredSnapshot>, Failure> {

@@ -1,0 +1,258 @@
+//! `millstream state show`: what a snapshot has, as a table, as JSON lines, or in a Parquet file.
+
+use std::{fs::File, path::Path};
+
+use arrow_array::RecordBatch;
+use comfy_table::{Table, presets};
+use miette::miette;
+use millstream_snapshot::{OperatorMetadata, StateMetadata};
+use millstream_state::show_part;
+use millstream_storage::{JobStore, StoredSnapshot};
+use millstream_types::StateForm;
+use parquet::arrow::ArrowWriter;
+use serde_json::{Map, Value, json};
+
+use super::snapshots::{block_on, failed};
+use crate::{
+    args,
+    exit::{Exit, Failure},
+    printer::Printer,
+    summary::count,
+};
+
+/// Shows all states of a snapshot, or the rows of some.
+pub(crate) fn show(args: &args::StateShow, printer: &Printer) -> Result<Exit, Failure> {
+    block_on(async {
+        let snapshot = JobStore::open(&args.snapshot).await.map_err(failed)?;
+        let Some(operator) = &args.operator else {
+            let states = overview(&snapshot);
+            printer.result(&states, || overview_table(&states));
+            return Ok(Exit::Success);
+        };
+        let operator = find_operator(&snapshot, operator)?;
+        let states = find_states(operator, args.state.as_deref())?;
+        let format = if printer.json() { args::StateFormat::Jsonl } else { args.format };
+        match format {
+            args::StateFormat::Parquet => parquet(&snapshot, operator, &states, args).await?,
+            args::StateFormat::Jsonl => jsonl(&snapshot, operator, &states, printer).await?,
+            args::StateFormat::Table => table(&snapshot, operator, &states, args.limit, printer).await?,
+        }
+        Ok(Exit::Success)
+    })
+}
+
+/// A state of an operator, in all its subtasks.
+struct OneState<'a> {
+    name: &'a str,
+    form: StateForm,
+    parts: Vec<&'a StateMetadata>,
+}
+
+impl OneState<'_> {
+    fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes()).sum()
+    }
+}
+
+/// The states of an operator, each once.
+fn states_of(operator: &OperatorMetadata) -> Vec<OneState<'_>> {
+    let mut states: Vec<OneState<'_>> = Vec::new();
+    for part in operator.states() {
+        match states.iter_mut().find(|state| state.name == part.name && state.form == part.form) {
+            Some(state) => state.parts.push(part),
+            None => states.push(OneState { name: &part.name, form: part.form, parts: vec![part] }),
+        }
+    }
+    states
+}
+
+fn find_operator<'a>(snapshot: &'a StoredSnapshot, id: &str) -> Result<&'a OperatorMetadata, Failure> {
+    let operators = &snapshot.metadata.operators;
+    snapshot.metadata.operator(id).ok_or_else(|| {
+        let known: Vec<_> = operators.iter().map(|operator| operator.id.as_str()).collect();
+        Failure::invalid(miette!("the snapshot has no operator `{id}`; it has {}", known.join(", ")))
+    })
+}
+
+fn find_states<'a>(operator: &'a OperatorMetadata, name: Option<&str>) -> Result<Vec<OneState<'a>>, Failure> {
+    let all = states_of(operator);
+    let known: Vec<_> = all.iter().map(|state| state.name).collect();
+    let known = known.join(", ");
+    let found: Vec<_> = all.into_iter().filter(|state| name.is_none_or(|name| name == state.name)).collect();
+    match name {
+        Some(name) if found.is_empty() => {
+            Err(Failure::invalid(miette!("`{}` has no state `{name}`; it has {known}", operator.id)))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// The rows of a state in one subtask; none where only a connector can read them.
+async fn rows(
+    snapshot: &StoredSnapshot,
+    operator: &OperatorMetadata,
+    part: &StateMetadata,
+) -> Result<Option<RecordBatch>, Failure> {
+    let read = snapshot.read(part).await.map_err(failed)?;
+    show_part(&read, &operator.key).map_err(|error| {
+        Failure::environment(miette!("{}: `{}` of `{}`: {error}", snapshot.name(), part.name, operator.id))
+    })
+}
+
+async fn table(
+    snapshot: &StoredSnapshot,
+    operator: &OperatorMetadata,
+    states: &[OneState<'_>],
+    limit: usize,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    for state in states {
+        let mut shown = Table::new();
+        shown.load_style(presets::NOTHING);
+        let (mut total, mut readable) = (0, false);
+        for part in &state.parts {
+            let Some(batch) = rows(snapshot, operator, part).await? else { continue };
+            let names: Vec<_> = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+            let wanted = limit.saturating_sub(total).min(batch.num_rows());
+            total += batch.num_rows();
+            for row in json_rows(&batch.slice(0, wanted))? {
+                shown.add_row(names.iter().map(|name| cell(row.get(name))));
+            }
+            shown.set_header(names);
+            readable = true;
+        }
+        let (name, form) = (state.name, state.form.name());
+        let bytes = count(state.bytes());
+        match readable {
+            true => printer.data(&format!("{name} ({form}): {} rows, {bytes} bytes", count(total as u64))),
+            false => printer.data(&format!("{name} ({form}): {bytes} bytes that the operator reads itself")),
+        }
+        if total > 0 {
+            printer.data(&shown.trim_fmt());
+        }
+        if total > limit {
+            printer.data(&format!("... and {} more: see --limit", count((total - limit) as u64)));
+        }
+    }
+    Ok(())
+}
+
+async fn jsonl(
+    snapshot: &StoredSnapshot,
+    operator: &OperatorMetadata,
+    states: &[OneState<'_>],
+    printer: &Printer,
+) -> Result<(), Failure> {
+    for state in states {
+        for part in &state.parts {
+            let Some(batch) = rows(snapshot, operator, part).await? else { continue };
+            for row in json_rows(&batch)? {
+                let line = match states.len() {
+                    1 => Value::Object(row),
+                    _ => json!({ "state": state.name, "row": row }),
+                };
+                printer.data(&line.to_string());
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn parquet(
+    snapshot: &StoredSnapshot,
+    operator: &OperatorMetadata,
+    states: &[OneState<'_>],
+    args: &args::StateShow,
+) -> Result<(), Failure> {
+    let Some(path) = &args.output else {
+        return Err(Failure::invalid(miette!("Parquet goes into a file: name it with `--output FILE`")));
+    };
+    let [state] = states else {
+        let names: Vec<_> = states.iter().map(|state| state.name).collect();
+        let (operator, names) = (&operator.id, names.join(", "));
+        return Err(Failure::invalid(miette!(
+            "a Parquet file has one state: name one of `{operator}`: {names}"
+        )));
+    };
+    let mut writer: Option<ArrowWriter<File>> = None;
+    for part in &state.parts {
+        let Some(batch) = rows(snapshot, operator, part).await? else { continue };
+        let open = match writer.take() {
+            Some(writer) => writer,
+            None => {
+                let file = File::create(path).map_err(|e| not_written(path, e))?;
+                ArrowWriter::try_new(file, batch.schema(), None).map_err(|e| not_written(path, e))?
+            }
+        };
+        let open = writer.insert(open);
+        open.write(&batch).map_err(|e| not_written(path, e))?;
+    }
+    match writer {
+        Some(writer) => writer.close().map(drop).map_err(|e| not_written(path, e)),
+        None => {
+            Err(Failure::invalid(miette!("only the operator can read `{}` of `{}`", state.name, operator.id)))
+        }
+    }
+}
+
+fn not_written(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::environment(miette!("{}: cannot be written: {error}", path.display()))
+}
+
+/// Rows as documents, columns that are null included.
+fn json_rows(batch: &RecordBatch) -> Result<Vec<Map<String, Value>>, Failure> {
+    let mut bytes = Vec::new();
+    let builder = arrow_json::WriterBuilder::new().with_explicit_nulls(true);
+    let mut writer = builder.build::<_, arrow_json::writer::JsonArray>(&mut bytes);
+    let written = writer.write(batch).and_then(|()| writer.finish());
+    let failed = |e: &dyn std::fmt::Display| Failure::environment(miette!("rows cannot be shown: {e}"));
+    written.map_err(|e| failed(&e))?;
+    if bytes.is_empty() {
+        return Ok(Vec::new());
+    }
+    serde_json::from_slice(&bytes).map_err(|e| failed(&e))
+}
+
+fn cell(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+    }
+}
+
+/// Every state of a snapshot, in short.
+fn overview(snapshot: &StoredSnapshot) -> Vec<Value> {
+    let of = |operator: &'_ OperatorMetadata| {
+        let key: Vec<_> = operator.key.iter().map(|c| format!("{} {}", c.name, c.data_type)).collect();
+        let state = |state: OneState<'_>| {
+            let columns = state.parts.first().map(|part| &part.columns[..]).unwrap_or_default();
+            let column = |c: &millstream_types::Column| {
+                format!("{} {}{}", c.name, c.data_type, if c.nullable { "?" } else { "" })
+            };
+            json!({
+                "operator": operator.id,
+                "state": state.name,
+                "form": state.form.name(),
+                "key": key.join(", "),
+                "columns": columns.iter().map(column).collect::<Vec<_>>().join(", "),
+                "version": state.parts.first().map(|part| part.version),
+                "subtasks": state.parts.len(),
+                "bytes": state.bytes(),
+            })
+        };
+        states_of(operator).into_iter().map(state).collect::<Vec<_>>()
+    };
+    snapshot.metadata.operators.iter().flat_map(of).collect()
+}
+
+fn overview_table(states: &[Value]) -> String {
+    let columns = ["operator", "state", "form", "key", "columns", "version", "subtasks", "bytes"];
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(columns);
+    for state in states {
+        table.add_row(columns.map(|column| cell(state.get(column))));
+    }
+    table.trim_fmt()
+}
