@@ -12,6 +12,7 @@ mod examples;
 mod faults;
 mod languages;
 mod recovery;
+mod restores;
 mod savepoints;
 mod signals;
 mod sources;

@@ -172,7 +172,10 @@ fn what_cannot_be_restored_is_refused_before_anything_runs() {
         job.replace("name = \"delays\"", "name = \"delays\"\nmax-parallelism = 64"),
         &["128 key groups", "64", "max-parallelism = 128"],
     );
-    refused(job.replace("by_carrier", "by_airline"), &["state of `by_carrier`", "would be lost"]);
+    refused(
+        job.replace("by_carrier", "by_airline"),
+        &["`windows` of `by_carrier` is missing", "--allow-dropped-state"],
+    );
     let metadata = newest_metadata(&subject.path("checkpoints/delays/run-00001"));
     let bytes = fs::read(&metadata).expect("a checkpoint");
     fs::write(&metadata, &bytes[..bytes.len() / 2]).expect("a temporary folder can be written to");
