@@ -173,8 +173,8 @@ fn what_cannot_be_restored_is_refused_before_anything_runs() {
         &["128 key groups", "64", "max-parallelism = 128"],
     );
     refused(
-        job.replace("by_carrier", "by_airline"),
-        &["`windows` of `by_carrier` is missing", "--allow-dropped-state"],
+        job.replace("[sink.report]", "[sink.elsewhere]"),
+        &["`prepared` of `report` is missing", "--allow-dropped-state"],
     );
     let metadata = newest_metadata(&subject.path("checkpoints/delays/run-00001"));
     let bytes = fs::read(&metadata).expect("a checkpoint");

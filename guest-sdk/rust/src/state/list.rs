@@ -4,7 +4,7 @@ use super::{Handle, all_keys, batch_of, rows_of, spec_of};
 use crate::column::check_runs;
 use crate::host::{ListHandle, Runs};
 use crate::manifest::{StateKind, StateSpec};
-use crate::row::{Input, State};
+use crate::row::State;
 
 /// Keyed state of a list. Appending reads nothing; the first look reads the lists of all of the call's keys.
 ///

@@ -13,7 +13,7 @@ use crate::bits::{BitBuilder, is_set};
 use crate::column::{Batch, VarValues, check_runs};
 use crate::host::{Cells, Entries, MapHandle};
 use crate::manifest::{StateKind, StateSpec};
-use crate::row::{Input, State};
+use crate::row::State;
 
 use super::map_key::MapKey;
 

@@ -262,11 +262,9 @@ mod tests {
     fn damage_is_an_error_and_no_panic() {
         for form in WITH_ROWS {
             let (bytes, _) = chunk(form);
-            for end in 1..bytes.len() {
-                // Some forms may end behind any entry.
-                let rows = rows_of(form, &old(), &bytes[..end]).map_or(0, |rows| rows.rows);
-                assert!(rows <= 1, "{form:?} cut at {end}");
-            }
+            // A chunk may end behind any of its three entries at most.
+            let whole = (1..bytes.len()).filter(|&end| rows_of(form, &old(), &bytes[..end]).is_ok());
+            assert!(whole.count() <= 2, "{form:?}");
             let mut longer = bytes;
             longer.push(9);
             rows_of(form, &old(), &longer).expect_err("a byte too many");
