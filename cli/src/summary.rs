@@ -205,7 +205,20 @@ pub(crate) fn time(millis: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use millstream_worker::{CompletedCheckpoint, FailedCheckpoint};
+
     use super::*;
+
+    #[test]
+    fn checkpoints_are_told_with_what_became_of_them() {
+        let mut status = CheckpointStatus { completed: 3, ..CheckpointStatus::default() };
+        assert_eq!(checkpoint_line(&status), "checkpoints: 3 complete, 0 failed");
+        status.last = Some(CompletedCheckpoint { id: 7, took_ms: 12, bytes: 48_210 });
+        status.last_failed = Some(FailedCheckpoint { id: 5, reason: "disk full".into() });
+        (status.failed, status.savepoints) = (1, 2);
+        let line = "checkpoints: 3 complete, 1 failed; the last one, 7, took 12 ms for 48,210 bytes; 2 savepoints; 5 failed: disk full";
+        assert_eq!(checkpoint_line(&status), line);
+    }
 
     #[test]
     fn numbers_and_times_can_be_read() {

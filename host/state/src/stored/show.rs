@@ -142,3 +142,96 @@ fn times(millis: &[i64]) -> ArrayRef {
     let times = TimestampMillisecondArray::from(millis.to_vec());
     Arc::new(times.with_data_type(DataType::Timestamp.to_arrow()))
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Array, Int64Array, StringViewArray, cast::AsArray, types::*};
+    use millstream_types::{Columns, EncodedKeys, KeyGroup, StateChunk, encode_keys};
+
+    use super::*;
+    use crate::snapshot::{put_bytes, put_i64, put_u32};
+
+    fn column(name: &str, data_type: DataType) -> Column {
+        Column { name: name.into(), data_type, nullable: false }
+    }
+
+    fn part(form: StateForm, columns: Vec<Column>, bytes: Vec<u8>) -> StatePart {
+        let chunks = vec![StateChunk { key_group: Some(KeyGroup(0)), bytes }];
+        StatePart { name: "s".into(), form, version: 1, columns, chunks }
+    }
+
+    fn put_key(name: &str, out: &mut Vec<u8>) {
+        let column: ArrayRef = Arc::new(StringViewArray::from(vec![name]));
+        let mut keys = EncodedKeys::new();
+        encode_keys(&[&column], 1, &mut keys).expect("a short key");
+        put_bytes(keys.key(0), out);
+    }
+
+    fn put_row(n: i64, out: &mut Vec<u8>) {
+        let columns = Columns::new(1, vec![Arc::new(Int64Array::from(vec![n]))]);
+        RowCodec::new(&[column("n", DataType::Int64)]).writer(&columns).write(0, out);
+    }
+
+    /// The names of the columns, and the rows as text, keyed by a text `k`.
+    fn shown(part: &StatePart) -> Vec<String> {
+        let batch = show_part(part, &[column("k", DataType::Utf8)]).expect("whole").expect("it has rows");
+        let names: Vec<_> = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let cell = |array: &ArrayRef, row: usize| match DataType::from_arrow(array.data_type()) {
+            Some(DataType::Utf8) => array.as_string_view().value(row).to_owned(),
+            Some(DataType::Binary) => format!("{:?}", array.as_binary_view().value(row)),
+            Some(DataType::Timestamp) => {
+                array.as_primitive::<TimestampMillisecondType>().value(row).to_string()
+            }
+            _ => array.as_primitive::<Int64Type>().value(row).to_string(),
+        };
+        let row = |row: usize| batch.columns().iter().map(|c| cell(c, row)).collect::<Vec<_>>().join(" ");
+        std::iter::once(names.join(" ")).chain((0..batch.num_rows()).map(row)).collect()
+    }
+
+    #[test]
+    fn timers_have_a_row_each() {
+        let mut bytes = Vec::new();
+        put_key("a", &mut bytes);
+        put_u32(2, &mut bytes);
+        [5, 9].map(|time| put_i64(time, &mut bytes));
+        assert_eq!(shown(&part(StateForm::EventTimers, Vec::new(), bytes)), ["k time", "a 5", "a 9"]);
+    }
+
+    #[test]
+    fn windows_have_their_bounds_and_maps_their_keys() {
+        let columns = || vec![column("k", DataType::Int64)];
+        let mut bytes = Vec::new();
+        put_i64(0, &mut bytes);
+        put_i64(10, &mut bytes);
+        put_u32(2, &mut bytes);
+        for (key, n) in [("a", 1), ("b", 2)] {
+            put_key(key, &mut bytes);
+            put_row(n, &mut bytes);
+        }
+        let windows = shown(&part(StateForm::Accumulators, columns(), bytes));
+        assert_eq!(windows, ["k window_start window_end k_", "a 0 10 1", "b 0 10 2"]);
+        let mut bytes = Vec::new();
+        put_key("a", &mut bytes);
+        put_u32(1, &mut bytes);
+        put_bytes(b"x", &mut bytes);
+        let mut row = Vec::new();
+        put_row(7, &mut row);
+        put_bytes(&row, &mut bytes);
+        assert_eq!(shown(&part(StateForm::Map, columns(), bytes)), ["k map_key k_", "a [120] 7"]);
+    }
+
+    #[test]
+    fn what_only_its_owner_reads_is_not_shown() {
+        for form in [StateForm::Splits, StateForm::Enumerator, StateForm::Subtask, StateForm::Items] {
+            assert_eq!(show_part(&part(form, Vec::new(), vec![1]), &[]), Ok(None), "{form:?}");
+        }
+        let other_key = part(StateForm::EventTimers, Vec::new(), {
+            let mut bytes = Vec::new();
+            put_bytes(&[9], &mut bytes);
+            put_u32(1, &mut bytes);
+            put_i64(5, &mut bytes);
+            bytes
+        });
+        assert_eq!(show_part(&other_key, &[column("k", DataType::Utf8)]), Err(StateError::DamagedChunk));
+    }
+}
