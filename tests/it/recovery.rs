@@ -68,6 +68,56 @@ fn sliding_windows_killed_at_any_moment() {
     kill(|| Subject::example("nexmark-q5", &[OFTEN, paced]), 6, 900, 0x5eed_0004);
 }
 
+/// Counts by key until a timer a key, with far more keys than the cache of a subtask has room for.
+fn on_disk() -> Subject {
+    let job = r#"
+        [job]
+        name = "on-disk"
+        parallelism = 2
+        checkpoint = { interval = "100ms" }
+        state = { backend = "rocksdb", memory = "16MiB", dir = "state" }
+        [module.bench]
+        path = "${MILLSTREAM_GUESTS}/bench.wasm"
+        [source.records]
+        connector = "generator"
+        kind = "bench-process"
+        keys = 200000
+        records = 400000
+        rate = 400000
+        events-per-second = 100000
+        time = { column = "ts", out-of-orderness = "1s" }
+        [operator.counts]
+        function = "bench.process"
+        input = "records"
+        key = ["key"]
+        [sink.out]
+        connector = "file"
+        input = "counts"
+        path = "${MILLSTREAM_OUT}/counts"
+        format = "jsonl"
+    "#;
+    Subject::new(job, "counts")
+}
+
+#[test]
+fn state_on_disk_killed_at_any_moment() {
+    kill(on_disk, 6, 1500, 0x5eed_0005);
+}
+
+#[test]
+fn state_on_disk_goes_from_one_parallelism_to_another_and_leaves_no_files() {
+    let subject = on_disk();
+    let expected = subject.undisturbed();
+    for parallelism in [1, 2, 4, 3] {
+        subject.run_and_kill_at(parallelism, Duration::from_millis(700));
+    }
+    let left = || fs::read_dir(subject.path("state")).expect("the job has made it").count();
+    assert_eq!(left(), 1, "of the run that was killed last; it has taken away what those before had left");
+    subject.run_at(1);
+    assert_same(&subject.rows(), &expected, "at another parallelism");
+    assert_eq!(left(), 0);
+}
+
 #[test]
 fn a_run_to_the_end_has_the_same_rows_and_takes_a_last_checkpoint() {
     let subject = Subject::example("delays", &[OFTEN]);

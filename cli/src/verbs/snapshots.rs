@@ -7,7 +7,7 @@ use std::{
 };
 
 use comfy_table::{Table, presets};
-use millstream_graph::{CheckpointSpec, JobFormat, RestartSpec};
+use millstream_graph::{CheckpointSpec, JobFormat, JobSettings, RestartSpec, StateSpec};
 use millstream_snapshot::{JobFileForm, RestoreReport, SnapshotKind};
 use millstream_storage::{JobStore, Latest, RunStore, Storage, StorageError, StoredSnapshot};
 use millstream_worker::{
@@ -39,7 +39,7 @@ pub(super) async fn options(
             Some(path) => Some(open(path, printer).await?),
         };
         check(restore.as_deref(), args, loaded, printer)?;
-        return Ok(job_options(args, job.restart, None, restore));
+        return Ok(job_options(args, job, None, restore));
     };
     let store = JobStore::new(storage(args, &spec)?, job.name.as_str());
     let (run, restore) = match args.from.as_deref() {
@@ -57,17 +57,22 @@ pub(super) async fn options(
         }
     };
     let checkpoints = checkpoints(&spec, run, loaded.job_file.clone());
-    Ok(job_options(args, job.restart, Some(checkpoints), restore))
+    Ok(job_options(args, job, Some(checkpoints), restore))
 }
 
 fn job_options(
     args: &args::Run,
-    restart_spec: RestartSpec,
+    job: &JobSettings,
     checkpoints: Option<CheckpointOptions>,
     restore: Option<Arc<StoredSnapshot>>,
 ) -> JobOptions {
-    let (allow_dropped_state, restart) = (args.allow_dropped_state, restart(restart_spec));
-    JobOptions { checkpoints, restore, allow_dropped_state, restart, ..JobOptions::default() }
+    let (allow_dropped_state, restart) = (args.allow_dropped_state, restart(job.restart));
+    let mut options =
+        JobOptions { checkpoints, restore, allow_dropped_state, restart, ..JobOptions::default() };
+    if let StateSpec::RocksDb { dir: Some(dir), .. } = &job.state {
+        options.state_dir = base(args).join(dir);
+    }
+    options
 }
 
 /// Says what becomes of the state of a snapshot, if there is anything to say, and whether the job can go on from it.
@@ -154,8 +159,13 @@ fn restart(spec: RestartSpec) -> RestartStrategy {
     }
 }
 
+/// Where relative paths of the job file start.
+fn base(args: &args::Run) -> &Path {
+    args.job.as_deref().and_then(Path::parent).unwrap_or(Path::new(""))
+}
+
 fn storage(args: &args::Run, spec: &CheckpointSpec) -> Result<Storage, Failure> {
-    let base = args.job.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+    let base = base(args);
     let opened = match (&args.checkpoint_dir, &spec.dir) {
         (Some(dir), _) => Storage::folder(dir),
         (None, Some(dir)) => Storage::open(dir, base),

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub use columns::{ColumnDescription, OutputDescription, ReadDescription};
 pub use node::{NodeDescription, TimeDescription, WindowDescription};
 
-use crate::{EdgeIndex, JobEdge, Plan, ProblemRecord};
+use crate::{EdgeIndex, JobEdge, Plan, ProblemRecord, StateSpec};
 
 /// A plan, described. [`Display`](std::fmt::Display) is the text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,6 +21,9 @@ pub struct PlanDescription {
     pub parallelism: u32,
     /// Number of key groups.
     pub max_parallelism: u16,
+    /// Where the state of keys is kept, if not in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateDescription>,
     /// How many slots it needs.
     pub slots: u32,
     /// Its tasks: each a chain that runs in so many subtasks.
@@ -29,6 +32,16 @@ pub struct PlanDescription {
     pub exchanges: Vec<ExchangeDescription>,
     /// What is odd.
     pub warnings: Vec<ProblemRecord>,
+}
+
+/// State that is not kept in memory alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StateDescription {
+    /// `rocksdb`.
+    pub backend: String,
+    /// The memory that it may take, in bytes.
+    pub memory: u64,
 }
 
 /// A chain of nodes.
@@ -80,6 +93,7 @@ impl Plan {
             job: job.name.to_string(),
             parallelism: job.parallelism,
             max_parallelism: job.max_parallelism.groups(),
+            state: state(&job.state),
             slots: self.execution.slots,
             tasks: self.job.vertices.iter().map(task).collect(),
             exchanges: edges.map(|(i, edge)| self.exchange(EdgeIndex(i), edge)).collect(),
@@ -103,6 +117,15 @@ impl Plan {
             partitioning: edge.partitioning.name().to_owned(),
             key: key.iter().map(|&c| edge.schema.fields()[c].name.clone()).collect(),
             channels: self.execution.channels.iter().filter(|c| c.edge == index).count(),
+        }
+    }
+}
+
+fn state(spec: &StateSpec) -> Option<StateDescription> {
+    match spec {
+        StateSpec::Memory => None,
+        StateSpec::RocksDb { memory, .. } => {
+            Some(StateDescription { backend: spec.name().to_owned(), memory: *memory })
         }
     }
 }

@@ -23,6 +23,12 @@
 //! `"10m"`), `max-concurrent` how many may be under way (default 1), `tolerable-failures` how many may fail in a row
 //! before the job does (default 3), `retain` how many are kept (default 3).
 //!
+//! `state = { backend = "rocksdb", memory = "512MB" }` keeps the state of process functions in RocksDB as far as it does
+//! not fit into `memory` (default `"512MB"`, at least `"16MiB"`), which all their subtasks share: half of it for keys as
+//! they are used, half for RocksDB. `dir` is where its files go while the job runs (default: the system's folder for
+//! temporary files; they are gone when it ends). Without it, or with `backend = "memory"`, all state is in memory, as
+//! that of windows is in any case.
+//!
 //! `restart = { strategy = "fixed-delay" }` has a job that failed started again from its newest checkpoint. Without it a
 //! failure is the end.
 //!
@@ -129,6 +135,7 @@ mod node;
 mod operator;
 mod parameter;
 mod restart;
+mod state;
 mod time;
 mod window;
 

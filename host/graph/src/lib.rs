@@ -35,7 +35,8 @@ pub use logical::{
     BoundColumn, Chaining, CheckpointSpec, FunctionInput, FunctionLimits, FunctionNode, Grant, InputPort,
     JobSettings, KeyPlan, LogicalEdge, LogicalGraph, LogicalModule, LogicalNode, NodeBody, NodeIndex,
     OutputColumn, OutputKind, OutputPlan, OutputPort, Partitioning, RestartSpec, RowPolicy, SinkNode,
-    SourceAlignment, SourceNode, SourceTime, TimeSpec, TrapPolicy, Trigger, WindowAssigner, WindowSpec,
+    SourceAlignment, SourceNode, SourceTime, StateSpec, TimeSpec, TrapPolicy, Trigger, WindowAssigner,
+    WindowSpec,
 };
 pub use plan::Plan;
 pub use problem::{LocatedProblem, PlanError, Problem, ProblemRecord, Report, Severity};

@@ -22,7 +22,7 @@ pub use node::{
     Chaining, InputPort, LogicalNode, NodeBody, OutputKind, OutputPort, RowPolicy, SinkNode, SourceAlignment,
     SourceNode, SourceTime, TimeSpec, TrapPolicy,
 };
-pub use settings::{CheckpointSpec, JobSettings, RestartSpec};
+pub use settings::{CheckpointSpec, JobSettings, RestartSpec, StateSpec};
 pub use window::{Trigger, WindowAssigner, WindowSpec};
 
 /// A checked job, before anything is decided about where it runs.

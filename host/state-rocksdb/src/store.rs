@@ -11,37 +11,50 @@ use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, ReadOptions, WriteBatch,
 
 use crate::RocksMemory;
 
-/// The state of one operator subtask in RocksDB.
+/// The state of one operator subtask in RocksDB, which is opened when something is written for the first time: that may
+/// be never.
 pub struct RocksStore {
     folder: PathBuf,
+    memory: RocksMemory,
     /// Dropped before the folder is removed.
     db: Option<DB>,
+    /// Why it could not be opened, to be told by the next call that can.
+    refused: Option<StateError>,
     /// The names of the column families of map states, by state.
-    maps: Vec<String>,
+    maps: Vec<Option<String>>,
     staged: WriteBatch,
     writes: WriteOptions,
 }
 
 impl RocksStore {
     /// An empty store for these states in a folder of its own, which must not exist and is removed in the end.
-    pub fn create(folder: PathBuf, states: &[State], memory: &RocksMemory) -> Result<Self, StateError> {
-        fs::create_dir_all(&folder).map_err(|e| failed(&folder, "created", &e))?;
-        let maps: Vec<String> = (0..states.len()).map(|state| format!("map-{state}")).collect();
-        let families = [KEYS, TIMERS].into_iter().chain(
-            states.iter().zip(&maps).filter(|(state, _)| state.kind == StateKind::Map).map(|(_, n)| &**n),
-        );
-        let families: Vec<_> =
-            families.map(|name| ColumnFamilyDescriptor::new(name, memory.table())).collect();
-        let db = DB::open_cf_descriptors(&memory.database(), &folder, families)
-            .map_err(|e| failed(&folder, "opened", &e))?;
+    pub fn new(folder: PathBuf, states: &[State], memory: &RocksMemory) -> Self {
+        let name = |(at, state): (usize, &State)| (state.kind == StateKind::Map).then(|| format!("map-{at}"));
+        let maps = states.iter().enumerate().map(name).collect();
         let mut writes = WriteOptions::default();
         writes.disable_wal(true);
         writes.set_memtable_insert_hint_per_batch(true);
-        Ok(Self { folder, db: Some(db), maps, staged: WriteBatch::default(), writes })
+        let (memory, staged) = (memory.clone(), WriteBatch::default());
+        Self { folder, memory, db: None, refused: None, maps, staged, writes }
     }
 
-    fn db(&self) -> &DB {
-        self.db.as_ref().expect("it is there until the store is dropped")
+    fn open(&self) -> Result<DB, StateError> {
+        fs::create_dir_all(&self.folder).map_err(|e| failed(&self.folder, "created", &e))?;
+        let names = [KEYS, TIMERS].into_iter().chain(self.maps.iter().flatten().map(String::as_str));
+        let families = names.map(|name| ColumnFamilyDescriptor::new(name, self.memory.table()));
+        DB::open_cf_descriptors(&self.memory.database(), &self.folder, families)
+            .map_err(|e| self.failed("opened", &e))
+    }
+
+    /// What is staged, with the family of a table, once the database is open; none if it cannot be opened.
+    fn staged(&mut self, table: Table) -> Option<(&mut WriteBatch, &ColumnFamily)> {
+        if self.db.is_none() && self.refused.is_none() {
+            match self.open() {
+                Ok(db) => self.db = Some(db),
+                Err(error) => self.refused = Some(error),
+            }
+        }
+        Some((&mut self.staged, family(self.db.as_ref()?, &self.maps, table)))
     }
 
     fn failed(&self, action: &'static str, error: &rocksdb::Error) -> StateError {
@@ -51,7 +64,8 @@ impl RocksStore {
 
 impl BackingStore for RocksStore {
     fn read(&mut self, table: Table, keys: &ByteRows, found: &mut Found<'_>) -> Result<(), StateError> {
-        let (db, family) = (self.db(), family(self.db(), &self.maps, table));
+        let Some(db) = &self.db else { return Ok(()) };
+        let family = family(db, &self.maps, table);
         let options = ReadOptions::default();
         let all: Vec<&[u8]> = keys.iter().collect();
         for (at, keys) in all.chunks(READ_AT_ONCE).enumerate() {
@@ -72,13 +86,14 @@ impl BackingStore for RocksStore {
         until: Option<&[u8]>,
         visit: &mut Visit<'_>,
     ) -> Result<(), StateError> {
+        let Some(db) = &self.db else { return Ok(()) };
         let mut options = ReadOptions::default();
         match until {
             Some(until) => options.set_iterate_upper_bound(until),
             // All of a table would push out what is read again.
             None => options.fill_cache(false),
         }
-        let mut rows = self.db().raw_iterator_cf_opt(family(self.db(), &self.maps, table), options);
+        let mut rows = db.raw_iterator_cf_opt(family(db, &self.maps, table), options);
         rows.seek(from);
         while let Some((key, value)) = rows.item() {
             if visit(key, value)?.is_break() {
@@ -90,34 +105,42 @@ impl BackingStore for RocksStore {
     }
 
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) {
-        let db = self.db.as_ref().expect(OPEN);
-        self.staged.put_cf(family(db, &self.maps, table), key, value);
+        if let Some((staged, family)) = self.staged(table) {
+            staged.put_cf(family, key, value);
+        }
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) {
-        let db = self.db.as_ref().expect(OPEN);
-        self.staged.delete_cf(family(db, &self.maps, table), key);
+        if let Some((staged, family)) = self.staged(table) {
+            staged.delete_cf(family, key);
+        }
     }
 
     fn delete_range(&mut self, table: Table, from: &[u8], until: &[u8]) {
-        let db = self.db.as_ref().expect(OPEN);
-        self.staged.delete_range_cf(family(db, &self.maps, table), from, until);
+        if let Some((staged, family)) = self.staged(table) {
+            staged.delete_range_cf(family, from, until);
+        }
     }
 
     fn apply(&mut self) -> Result<(), StateError> {
-        let staged = std::mem::take(&mut self.staged);
-        if staged.is_empty() {
-            return Ok(());
+        if let Some(refused) = self.refused.take() {
+            return Err(refused);
         }
-        self.db().write_opt(staged, &self.writes).map_err(|e| self.failed("written", &e))
+        let staged = std::mem::take(&mut self.staged);
+        match &self.db {
+            Some(db) if !staged.is_empty() => {
+                db.write_opt(staged, &self.writes).map_err(|e| self.failed("written", &e))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 impl Drop for RocksStore {
     fn drop(&mut self) {
-        if let Some(db) = self.db.take() {
-            db.cancel_all_background_work(true);
-        }
+        let Some(db) = self.db.take() else { return };
+        db.cancel_all_background_work(true);
+        drop(db);
         if let Err(error) = fs::remove_dir_all(&self.folder) {
             let folder = self.folder.display();
             tracing::warn!(%folder, %error, "state on disk that is not needed any more cannot be removed");
@@ -125,11 +148,11 @@ impl Drop for RocksStore {
     }
 }
 
-fn family<'a>(db: &'a DB, maps: &[String], table: Table) -> &'a ColumnFamily {
+fn family<'a>(db: &'a DB, maps: &[Option<String>], table: Table) -> &'a ColumnFamily {
     let name = match table {
         Table::Keys => KEYS,
         Table::Timers => TIMERS,
-        Table::Map(state) => &maps[state],
+        Table::Map(state) => maps[state].as_deref().expect("only maps have entries"),
     };
     db.cf_handle(name).expect("every table was opened with the store")
 }
@@ -140,6 +163,5 @@ fn failed(folder: &Path, action: &'static str, error: &dyn std::fmt::Display) ->
 
 const KEYS: &str = "keys";
 const TIMERS: &str = "timers";
-const OPEN: &str = "it is there until the store is dropped";
 /// Keys that are read by one call.
 const READ_AT_ONCE: usize = 1024;

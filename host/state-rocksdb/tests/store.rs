@@ -15,7 +15,7 @@ fn max() -> MaxParallelism {
 
 fn backend(folder: &StateFolder, states: &[State], memory: usize) -> CachedBackend {
     let rocks = RocksMemory::new(8 << 20, 1);
-    let store = RocksStore::create(folder.next(), states, &rocks).expect("a store");
+    let store = RocksStore::new(folder.next(), states, &rocks);
     CachedBackend::new(states, Box::new(store), CacheOptions { max: max(), memory })
 }
 
@@ -103,10 +103,14 @@ fn what_is_wrong_with_the_disk_is_told() {
     let memory = RocksMemory::new(8 << 20, 1);
     let taken = parent.path().join("a file");
     std::fs::write(&taken, "").expect("a file");
-    let refused = RocksStore::create(taken.join("0"), &[], &memory).err().expect("no folder").to_string();
+    let mut store = RocksStore::new(taken.join("0"), &[], &memory);
+    store.put(Table::Keys, b"key", b"value");
+    let refused = store.apply().expect_err("no folder").to_string();
     assert!(refused.contains("a file/0` cannot be created: "), "{refused}");
 
-    let mut store = RocksStore::create(parent.path().join("0"), &[], &memory).expect("a store");
+    let mut store = RocksStore::new(parent.path().join("0"), &[], &memory);
+    let read = store.read(Table::Keys, &rows(&[b"key"]), &mut |_, _| panic!("nothing is there"));
+    assert!(read.is_ok() && !parent.path().join("0").exists(), "it is not opened before it is written");
     for number in 0..200_000u32 {
         store.put(Table::Keys, &number.to_be_bytes(), &[7; 100]);
         if number % 10_000 == 0 {

@@ -6,9 +6,14 @@
 mod alignment;
 mod folders;
 mod function;
+mod state;
 mod subtask;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use millstream_connectors::OptionsError;
 use millstream_graph::{LogicalNode, NodeBody, NodeIndex, Plan};
@@ -16,6 +21,8 @@ use millstream_operator::{FunctionFactory, Sink, Source};
 use millstream_operators::AlignmentGroup;
 
 use crate::{Catalog, Modules, StartError};
+
+use state::StateBackend;
 
 pub(crate) use subtask::SubtaskBuilder;
 
@@ -50,11 +57,20 @@ pub enum BuildError {
         /// The sink's folder.
         folder: PathBuf,
     },
+    /// There is no place for state on disk.
+    #[error("there is no place for state in {}", dir.display())]
+    StateFolder {
+        /// Where it was to be.
+        dir: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
 }
 
 /// What the subtasks of a job share.
 pub(crate) struct Blueprint {
     parts: Vec<Part>,
+    state: StateBackend,
 }
 
 /// What the subtasks of a node share.
@@ -66,7 +82,13 @@ enum Part {
 }
 
 impl Blueprint {
-    pub(crate) fn new(plan: &Plan, modules: &Modules, catalog: &Catalog) -> Result<Self, StartError> {
+    /// What a job needs; state on disk goes into a folder in `state_dir`.
+    pub(crate) fn new(
+        plan: &Plan,
+        modules: &Modules,
+        catalog: &Catalog,
+        state_dir: &Path,
+    ) -> Result<Self, StartError> {
         let mut aligned = alignment::groups(&plan.logical);
         let part = |(index, node): (NodeIndex, &LogicalNode)| -> Result<Part, StartError> {
             let refused =
@@ -90,16 +112,17 @@ impl Blueprint {
         };
         let parts = plan.logical.iter().map(part).collect::<Result<Vec<_>, _>>()?;
         folders::check(plan, &parts)?;
-        Ok(Self { parts })
+        Ok(Self { parts, state: StateBackend::new(plan, state_dir)? })
     }
 
-    /// The same without connectors, for a job whose sources and sinks are played by somebody else.
+    /// The same without connectors, for a job whose sources and sinks are played by somebody else; state is in memory.
     pub(crate) fn of_functions(plan: &Plan, modules: &Modules) -> Result<Self, StartError> {
         let part = |node: &LogicalNode| match node.function() {
             Some(f) => Ok(Part::Function(modules.function(&plan.logical.modules[f.module], f)?)),
             None => Ok(Part::Plain),
         };
-        Ok(Self { parts: plan.logical.nodes.iter().map(part).collect::<Result<_, StartError>>()? })
+        let parts = plan.logical.nodes.iter().map(part).collect::<Result<_, StartError>>()?;
+        Ok(Self { parts, state: StateBackend::Memory })
     }
 
     /// The source of a node, if it is one.

@@ -4,6 +4,7 @@
 
 use std::{
     io,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -39,6 +40,8 @@ pub struct JobOptions {
     pub allow_dropped_state: bool,
     /// Whether and when it is started again after a failure.
     pub restart: RestartStrategy,
+    /// Where state on disk goes, if its job file asks for that: a folder of its own in this one.
+    pub state_dir: PathBuf,
 }
 
 impl Default for JobOptions {
@@ -49,6 +52,7 @@ impl Default for JobOptions {
             restore: None,
             allow_dropped_state: false,
             restart: RestartStrategy::None,
+            state_dir: std::env::temp_dir(),
         }
     }
 }
@@ -117,7 +121,7 @@ impl Job {
         catalog: &Catalog,
         options: &JobOptions,
     ) -> Result<Self, StartError> {
-        let blueprint = Arc::new(Blueprint::new(&plan, modules, catalog)?);
+        let blueprint = Arc::new(Blueprint::new(&plan, modules, catalog, &options.state_dir)?);
         let program = options.checkpoints.as_ref();
         let program = program.map(|c| ProgramContent::new(&c.job_file, &plan, modules)).transpose()?;
         let (plan, program) = (Arc::new(plan), program.map(Arc::new));

@@ -5,6 +5,7 @@ mod costs;
 mod demo;
 mod guests;
 mod lint;
+mod native;
 mod printer;
 mod test;
 mod workspace;
@@ -53,6 +54,9 @@ fn main() -> ExitCode {
 
 fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
     let workspace = Workspace::find()?;
+    if !matches!(verb, Verb::Guests) {
+        native::require(printer)?;
+    }
     match verb {
         Verb::Guests => guests::build_all(&workspace, printer).map(drop),
         Verb::Test(arguments) => test::run(&workspace, arguments, printer),

@@ -16,6 +16,9 @@ impl Display for PlanDescription {
             count(*slots as usize, "slot"),
             count(tasks.len(), "task")
         )?;
+        if let Some(state) = &self.state {
+            writeln!(f, "state in {} with {} MB of memory", state.backend, state.memory / 1_000_000)?;
+        }
         for (i, task) in tasks.iter().enumerate() {
             writeln!(f, "\ntask {} x{}: {}", i + 1, task.parallelism, task.name)?;
             for node in &task.nodes {

@@ -2,9 +2,9 @@
 
 use millstream_types::{JobName, Limits, MaxParallelism};
 
-use super::{checkpoint, restart};
+use super::{checkpoint, restart, state};
 use crate::{
-    JobSettings, RestartSpec, document::Spanned, problem::Problem, source_text::Span,
+    JobSettings, RestartSpec, StateSpec, document::Spanned, problem::Problem, source_text::Span,
     table_reader::TableReader,
 };
 
@@ -42,6 +42,7 @@ pub(crate) fn read(file: &mut TableReader<'_>, readable: bool) -> JobSettings {
     }
     settings.checkpoint = checkpoint::read(&mut table);
     settings.restart = restart::read(&mut table);
+    settings.state = state::read(&mut table);
     table.finish();
     settings
 }
@@ -67,6 +68,7 @@ fn settings(
         watermark_interval: JobSettings::WATERMARK_INTERVAL,
         checkpoint: None,
         restart: RestartSpec::None,
+        state: StateSpec::Memory,
     }
 }
 

@@ -21,6 +21,35 @@ pub struct JobSettings {
     pub checkpoint: Option<CheckpointSpec>,
     /// Whether and when it is started again after a failure.
     pub restart: RestartSpec,
+    /// Where the state of keys is kept.
+    pub state: StateSpec,
+}
+
+/// The `state` table of a job with its defaults filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StateSpec {
+    /// In memory.
+    Memory,
+    /// In memory as far as it has room, and in RocksDB.
+    RocksDb {
+        /// How much memory it may take in all, in bytes.
+        memory: u64,
+        /// Where its files go while the job runs; relative paths start at the job file.
+        dir: Option<String>,
+    },
+}
+
+impl StateSpec {
+    /// The memory for RocksDB where the job does not say.
+    pub const MEMORY: u64 = 512_000_000;
+
+    /// `memory` or `rocksdb`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StateSpec::Memory => "memory",
+            StateSpec::RocksDb { .. } => "rocksdb",
+        }
+    }
 }
 
 /// The `restart` table of a job with its defaults filled in.

@@ -5,6 +5,76 @@ use expect_test::expect;
 use crate::support::{check, check_edited};
 
 #[test]
+fn state_on_disk() {
+    let with = |state: &str| format!("parallelism = 2\nstate = {{ {state} }}");
+    check_edited(
+        &[("parallelism = 2", &with(r#"backend = "rocksdb", memory = "64MB", dir = "state""#))],
+        expect![[r#"
+            accepted
+            job rides: parallelism 2, 2 slots, 2 tasks
+            state in rocksdb with 64 MB of memory
+            task 1 x2: trips -> known
+              trips: source memory
+                time     at, out of order by 10s
+                out      at timestamp, city utf8, line int32, fare float64?, rides int32
+              known: map m.known
+                from     trips.output
+                reads    fare float64?
+                set      limit = 5
+                out      at timestamp, city utf8, line int32, fare float64, rides int32
+                out unknown why utf8?
+              known.output to task 2, stats: hash (city), 4 channels
+            task 2 x2: stats -> out
+              stats: aggregate m.stats
+                from     known.output
+                key      city
+                window   tumbling 1h of event time
+                reads    rides int64 (from int32)
+                out      city utf8, hour timestamp, count int64
+              out: sink memory
+                from     stats.output
+        "#]],
+    );
+    check_edited(
+        &[("parallelism = 2", &with(r#"backend = "rocks-db", memory = "1KB""#))],
+        expect![[r#"
+            refused
+              × `backend` of `state` of [job] is "rocks-db": expected "memory" or "rocksdb"
+               ╭─[jobs/job.toml:4:21]
+             4 │ state = { backend = "rocks-db", memory = "1KB" }
+               ·                     ─────┬────
+               ·                          ╰── not one of them
+               ╰────
+              × `memory` of `state` of [job] is 1000B: expected at least 16384KiB
+               ╭─[jobs/job.toml:4:42]
+             4 │ state = { backend = "rocks-db", memory = "1KB" }
+               ·                                          ──┬──
+               ·                                            ╰── too little
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[("parallelism = 2", &with(r#"backend = "rocksdb", memory = "1MB", folder = "x""#))],
+        expect![[r#"
+            refused
+              × `memory` of `state` of [job] is 1000000B: expected at least 16384KiB
+               ╭─[jobs/job.toml:4:41]
+             4 │ state = { backend = "rocksdb", memory = "1MB", folder = "x" }
+               ·                                         ──┬──
+               ·                                           ╰── too little
+               ╰────
+              × unknown key `folder` in `state` of [job]
+               ╭─[jobs/job.toml:4:48]
+             4 │ state = { backend = "rocksdb", memory = "1MB", folder = "x" }
+               ·                                                ───┬──
+               ·                                                   ╰── not known here
+               ╰────
+              help: known keys: backend, memory, dir
+        "#]],
+    );
+}
+
+#[test]
 fn a_value_of_the_wrong_type() {
     check_edited(
         &[(r#"name = "rides""#, "name = 7")],

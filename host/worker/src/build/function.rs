@@ -12,7 +12,7 @@ use millstream_operators::{
 };
 use millstream_types::{DataType, Field, FunctionKind, Schema};
 
-use super::subtask::millis;
+use super::{state::StateBackend, subtask::millis};
 
 /// The operator of a node that calls a function.
 pub(super) fn operator(
@@ -21,6 +21,7 @@ pub(super) fn operator(
     row_errors: RowErrorSpec,
     function: Box<dyn UserFunction>,
     ctx: &OperatorContext,
+    state: &StateBackend,
 ) -> Result<Box<dyn Operator>, OperatorError> {
     Ok(match plan.declaration.kind {
         FunctionKind::Map | FunctionKind::Async => {
@@ -29,7 +30,8 @@ pub(super) fn operator(
         }
         FunctionKind::Process => {
             let spec = process(node, plan, row_errors);
-            Box::new(ProcessOperator::new(spec, function, ctx.clone()))
+            let keyed = state.keyed(&spec.states);
+            Box::new(ProcessOperator::with_state(spec, function, ctx.clone(), keyed))
         }
         FunctionKind::Aggregate | FunctionKind::Window => {
             window_operator(window(node, plan, row_errors), function, ctx.clone())

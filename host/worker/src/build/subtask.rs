@@ -139,7 +139,7 @@ impl SubtaskBuilder {
         factory: &dyn FunctionFactory,
         ctx: &OperatorContext,
     ) -> Result<Box<dyn Operator>, OperatorError> {
-        function::operator(node, function, row_errors(node), factory.create(ctx)?, ctx)
+        function::operator(node, function, row_errors(node), factory.create(ctx)?, ctx, &self.blueprint.state)
     }
 
     fn source(
