@@ -6,9 +6,7 @@ use thiserror::Error;
 
 use crate::column::{Batch, Mismatch};
 use crate::host::Cells;
-use crate::manifest::{
-    FunctionSpec, Migration, ModuleSpec, ParameterSpec, StateKind, StateSpec, describe,
-};
+use crate::manifest::{FunctionSpec, Migration, ModuleSpec, ParameterSpec, StateSpec, describe};
 pub use crate::outcome::{Origin, Outcome, PortOutput};
 pub use crate::reject::Rejected;
 use crate::time::{Clock, Window};
@@ -310,6 +308,8 @@ impl<'a> Times<'a> {
 
 /// What a function's struct holds; `#[derive(Function)]` implements it.
 pub trait Fields: Sized {
+    /// Whether one of its states is kept by key.
+    const KEYED: bool;
     /// Specifications of its states.
     fn states() -> Vec<StateSpec>;
     /// Specifications of its parameters.
@@ -322,26 +322,6 @@ pub trait Fields: Sized {
     fn select(&mut self, key: usize);
     /// Ends a call: states write back what changed.
     fn flush(&mut self);
-}
-
-/// The states of a function that has no keys: those of its subtask.
-///
-/// # Panics
-/// If it declares one of another kind; the text says which, and becomes the error of the build.
-#[doc(hidden)]
-pub fn subtask_states<F: Fields>(spec: &FunctionSpec) -> Vec<StateSpec> {
-    let states = F::states();
-    for state in &states {
-        assert!(
-            matches!(state.kind, StateKind::OperatorSplit | StateKind::OperatorUnion),
-            "function `{}` has the state `{}`, which is kept by key, but a {} function's state is that of its \
-             subtask: expected an `OperatorState` or a `UnionState`",
-            spec.name,
-            state.name,
-            spec.kind.name(),
-        );
-    }
-    states
 }
 
 /// A function's struct together with its context.

@@ -192,6 +192,27 @@
 //! assert_eq!(end, [Numbered { number: 2, line: "lines".to_owned() }]);
 //! ```
 //!
+//! A state that is kept by key is refused where there is no key:
+//!
+//! ```compile_fail
+//! # use millstream::{Function, Output, ValueState};
+//! # #[derive(Output)]
+//! # struct Number {
+//! #     number: i64,
+//! # }
+//! #[derive(Function)]
+//! struct Numbers {
+//!     last: ValueState<i64>,
+//! }
+//!
+//! #[millstream::map]
+//! impl Numbers {
+//!     fn map(&mut self, _line: ()) -> Number {
+//!         Number { number: 1 }
+//!     }
+//! }
+//! ```
+//!
 //! # Aggregate
 //!
 //! The host groups rows by key and window and keeps a `#[derive(State)]` accumulator for each; the function adds
@@ -315,7 +336,7 @@ pub mod __private {
     pub use crate::column::{check_positions, check_rows, check_runs};
     pub use crate::columns::{Taken, column_data, columns_outcome};
     pub use crate::context::log;
-    pub use crate::function::{Times, subtask_states};
+    pub use crate::function::Times;
     pub use crate::parameters::{read as parameter_read, spec as parameter_spec};
     pub use crate::reject::Rejections;
     pub use crate::row::column;

@@ -24,6 +24,8 @@ use crate::row::{Input, Output, State};
 
 /// A state that a function's struct holds; `#[derive(Function)]` calls it.
 pub trait Handle: Sized {
+    /// Whether each key has a value of its own.
+    const KEYED: bool = true;
     /// What the manifest says of it.
     fn spec(name: &str) -> StateSpec;
     /// Opens it.

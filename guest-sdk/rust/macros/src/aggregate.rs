@@ -76,7 +76,7 @@ impl<'a> Aggregate<'a> {
             }
         };
         let ports = Ports::of_return(&self.block, &Returns::new(&self.finish.sig.output).row)?;
-        self.block.function(&quote!(Aggregate), &spec, &ports, &calls)
+        self.block.function_without_keys(&quote!(Aggregate), &spec, &ports, &calls)
     }
 
     fn spec(&self, options: &Arguments, item: &ItemImpl, key: &Type, times: bool) -> Result<Tokens> {
@@ -89,7 +89,7 @@ impl<'a> Aggregate<'a> {
         Ok(quote! {{
             let mut spec = #spec;
             spec.parameters = <#name as ::millstream::function::Fields>::parameters();
-            spec.states = ::millstream::__private::subtask_states::<#name>(&spec);
+            spec.states = <#name as ::millstream::function::Fields>::states();
             spec.key = <#key as ::millstream::Input>::columns("key");
             spec.inputs.push(::millstream::manifest::InputSpec {
                 name: "input".into(),

@@ -153,6 +153,27 @@ impl<'a> Block<'a> {
         };})
     }
 
+    /// The same for a kind without keys, whose states can only be those of its subtask.
+    pub(crate) fn function_without_keys(
+        &self,
+        kind: &Tokens,
+        spec: &Tokens,
+        ports: &Ports,
+        calls: &Tokens,
+    ) -> Result<Tokens> {
+        let (name, function) = (self.name, self.function(kind, spec, ports, calls)?);
+        let message = format!(
+            "`{name}` has a state that is kept by key, but a {} function's states are those of its subtask: expected \
+             `OperatorState` or `UnionState`",
+            kind.to_string().to_lowercase()
+        );
+        Ok(quote! {
+            #function
+
+            const _: () = ::std::assert!(!<#name as ::millstream::function::Fields>::KEYED, #message);
+        })
+    }
+
     /// The hooks that emit, or may.
     pub(crate) fn emitting_hooks(&self) -> impl Iterator<Item = &'a ImplItemFn> {
         ["before_barrier", "end_of_input"].into_iter().filter_map(|hook| self.method(hook))

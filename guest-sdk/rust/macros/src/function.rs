@@ -14,9 +14,11 @@ pub(crate) fn derive(item: &DeriveInput) -> Result<Tokens> {
     for field in named_fields(item)? {
         held.add(field)?;
     }
-    let Held { states, state_specs, parameter_specs, opens } = held;
+    let Held { states, state_types, state_specs, parameter_specs, opens } = held;
     Ok(quote! {
         impl ::millstream::function::Fields for #name {
+            const KEYED: bool = false #(|| <#state_types as ::millstream::Handle>::KEYED)*;
+
             fn states() -> ::std::vec::Vec<::millstream::manifest::StateSpec> {
                 ::std::vec![#(#state_specs),*]
             }
@@ -50,6 +52,7 @@ pub(crate) fn derive(item: &DeriveInput) -> Result<Tokens> {
 #[derive(Default)]
 struct Held<'a> {
     states: Vec<&'a syn::Ident>,
+    state_types: Vec<&'a syn::Type>,
     state_specs: Vec<Tokens>,
     parameter_specs: Vec<Tokens>,
     opens: Vec<Tokens>,
@@ -69,6 +72,7 @@ impl<'a> Held<'a> {
         } else {
             let (r#type, name) = (&field.ty, plain_name(ident));
             self.states.push(ident);
+            self.state_types.push(r#type);
             self.state_specs.push(quote!(<#r#type as ::millstream::Handle>::spec(#name)));
             self.opens.push(quote!(#ident: <#r#type as ::millstream::Handle>::open(#name)?));
         }

@@ -19,7 +19,8 @@ pub(crate) fn expand(options: &Arguments, item: &ItemImpl) -> Result<Tokens> {
     }
     let map = Map::new(block.required("map", SHAPE)?)?;
     let ports = Ports::of_return(&block, &map.returns.row)?;
-    let function = block.function(&quote!(Map), &map.spec(&block, options, item)?, &ports, &map.calls())?;
+    let function =
+        block.function_without_keys(&quote!(Map), &map.spec(&block, options, item)?, &ports, &map.calls())?;
     Ok(quote!(#item #function))
 }
 
@@ -64,7 +65,7 @@ impl Map {
         Ok(quote! {{
             let mut spec = #spec;
             spec.parameters = <#name as ::millstream::function::Fields>::parameters();
-            spec.states = ::millstream::__private::subtask_states::<#name>(&spec);
+            spec.states = <#name as ::millstream::function::Fields>::states();
             spec.inputs.push(::millstream::manifest::InputSpec {
                 name: "input".into(),
                 keyed: false,

@@ -43,7 +43,7 @@ fn block(options: &Arguments, item: &ItemImpl) -> Result<Tokens> {
     let name = block.name;
     let fields = quote! {
         spec.parameters = <#name as ::millstream::function::Fields>::parameters();
-        spec.states = ::millstream::__private::subtask_states::<#name>(&spec);
+        spec.states = <#name as ::millstream::function::Fields>::states();
     };
     let spec =
         window.spec(&options.name_or(snake_case(&name.to_string())), &doc(&item.attrs), options, &fields)?;
@@ -58,7 +58,7 @@ fn block(options: &Arguments, item: &ItemImpl) -> Result<Tokens> {
         }
     };
     let ports = Ports::of_return(&block, &window.returns.row)?;
-    let function = block.function(&quote!(Window), &spec, &ports, &calls)?;
+    let function = block.function_without_keys(&quote!(Window), &spec, &ports, &calls)?;
     Ok(quote!(#item #function))
 }
 

@@ -47,6 +47,8 @@ macro_rules! operator_state {
         }
 
         impl<T: State + Clone> Handle for $state<T> {
+            const KEYED: bool = false;
+
             fn spec(name: &str) -> StateSpec {
                 spec_of::<T>(name, StateKind::$kind)
             }
