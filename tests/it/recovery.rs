@@ -118,6 +118,30 @@ fn state_on_disk_goes_from_one_parallelism_to_another_and_leaves_no_files() {
     assert_eq!(left(), 0);
 }
 
+/// Tens of thousands of words, of which a few stand in the text between two checkpoints: these write what has changed.
+fn much_state() -> Subject {
+    let file = "connector = \"file\"\npath = \"../data/departures.jsonl\"\nformat = \"jsonl\"\nschema = { line = \"utf8\" }";
+    let generated = "connector = \"generator\"\nkind = \"bench-wordcount\"\nvocabulary = 45000\nrecords = 30000\nrate = 12000";
+    Subject::example("wordcount", &[OFTEN, (file, generated)])
+}
+
+#[test]
+fn much_state_killed_at_any_moment() {
+    kill(much_state, 6, 1500, 0x5eed_0006);
+}
+
+#[test]
+fn checkpoints_of_much_state_build_on_each_other_and_are_restored_at_another_parallelism() {
+    let subject = much_state();
+    assert!(subject.run_and_kill(Duration::from_millis(1200)), "it runs for longer");
+    let run = subject.path("checkpoints/wordcount/run-00001");
+    let metadata = fs::read(newest_complete(&run)).expect("a checkpoint");
+    assert!(metadata.windows(7).any(|bytes| bytes == b"../chk-"), "the newest one has everything itself");
+    assert!(subject.run_and_kill_at(3, Duration::from_millis(1000)), "it runs for longer");
+    subject.run_at(1);
+    assert_same(&subject.rows(), &subject.undisturbed(), "at one, two and three");
+}
+
 #[test]
 fn a_run_to_the_end_has_the_same_rows_and_takes_a_last_checkpoint() {
     let subject = Subject::example("delays", &[OFTEN]);
@@ -236,11 +260,24 @@ fn what_cannot_be_restored_is_refused_before_anything_runs() {
 }
 
 fn newest_metadata(run: &Path) -> PathBuf {
+    checkpoints(run).pop().expect("a checkpoint").join("_metadata")
+}
+
+/// The metadata of the newest checkpoint that has any: a later one may have been begun.
+fn newest_complete(run: &Path) -> PathBuf {
+    let metadata = checkpoints(run).into_iter().rev().map(|folder| folder.join("_metadata"));
+    metadata.into_iter().find(|file| file.is_file()).expect("a complete checkpoint")
+}
+
+/// The folders of checkpoints, by their number.
+fn checkpoints(run: &Path) -> Vec<PathBuf> {
     let folders = fs::read_dir(run).unwrap_or_else(|e| panic!("{}: {e}", run.display()));
     let number = |path: &PathBuf| {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         name.strip_prefix("chk-").and_then(|n| n.parse::<u64>().ok())
     };
-    let checkpoints = folders.map(|f| f.expect("a folder that stays").path()).filter(|p| number(p).is_some());
-    checkpoints.max_by_key(number).expect("a checkpoint").join("_metadata")
+    let folders = folders.map(|f| f.expect("a folder that stays").path());
+    let mut folders: Vec<PathBuf> = folders.filter(|p| number(p).is_some()).collect();
+    folders.sort_by_key(number);
+    folders
 }

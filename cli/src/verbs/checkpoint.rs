@@ -92,10 +92,12 @@ impl Figures {
 
 /// How many bytes of a state lie in the snapshot's own folder.
 fn own_bytes(state: &StateMetadata) -> u64 {
-    match &state.location {
-        Location::File(path) if path.contains('/') => 0,
-        _ => state.bytes(),
-    }
+    let is_own = |place: &Location| match place {
+        Location::File(path) => !path.contains('/'),
+        Location::Inline(_) => true,
+    };
+    let own = state.chunks.iter().filter(|chunk| is_own(&state.places[usize::from(chunk.place)]));
+    own.map(|chunk| chunk.length).sum()
 }
 
 async fn of_job(job: &str, storage: &Storage, lines: &mut Vec<Line>) -> Result<(), StorageError> {

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use millstream_state::StateError;
-use millstream_types::{Barrier, Batch, StatePart};
+use millstream_types::{Barrier, Batch, SnapshotRequest, StatePart};
 
 use crate::{Collector, OperatorError};
 
@@ -67,8 +67,8 @@ pub trait Operator {
     }
 
     /// What it keeps, as parts of a snapshot. The barrier has been passed on, and nothing of what follows it has been
-    /// processed. After the end of input it is asked as well.
-    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+    /// processed. After the end of input it is asked as well. Keyed state may build on what `request` says.
+    async fn snapshot(&mut self, _request: &SnapshotRequest) -> Result<Vec<StatePart>, OperatorError> {
         Ok(Vec::new())
     }
 

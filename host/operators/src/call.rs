@@ -63,7 +63,14 @@ impl Calls {
             let items = self.operator_state.read(&state.name)?;
             let (name, columns) = (state.name.clone(), state.columns.clone());
             let chunks = item_chunks(&columns, items);
-            Some(StatePart { name, form: form_of(state), version: state.version, columns, chunks })
+            Some(StatePart {
+                name,
+                form: form_of(state),
+                version: state.version,
+                columns,
+                base: None,
+                chunks,
+            })
         };
         let declared = self.ctx.states.iter().filter(|s| s.kind == StateKind::Operator);
         declared.filter_map(part).chain([number(CALLS, self.made as i64)]).collect()

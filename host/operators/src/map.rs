@@ -9,7 +9,7 @@ use millstream_operator::{
     Collector, FunctionError, Operator, OperatorContext, OperatorError, Outcome, Progress, Rejected,
     UserFunction,
 };
-use millstream_types::{Barrier, Batch, Lifecycle, StatePart};
+use millstream_types::{Barrier, Batch, Lifecycle, SnapshotRequest, StatePart};
 
 use crate::{
     Calls, OutputSpec, ProjectionSpec, RowErrorSpec, RowErrors, migrate::migrated,
@@ -177,7 +177,7 @@ impl Operator for MapOperator {
         self.settle_lifecycle("lifecycle.before-barrier", outcome, out)
     }
 
-    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+    async fn snapshot(&mut self, _request: &SnapshotRequest) -> Result<Vec<StatePart>, OperatorError> {
         Ok(self.calls.snapshot())
     }
 

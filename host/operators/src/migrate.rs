@@ -1,7 +1,7 @@
 //! Restored state of an earlier version, which the module makes its own value by value before anybody reads it.
 
 use millstream_operator::{FunctionError, StoredValues, UserFunction};
-use millstream_state::{StateError, join_columns, replace_rows, rows_of};
+use millstream_state::{StateError, folded, join_columns, replace_rows, rows_of};
 use millstream_types::{State, StateChunk, StatePart};
 
 use crate::Calls;
@@ -55,7 +55,8 @@ async fn migrate_part(
     function: &mut dyn UserFunction,
     calls: &mut Calls,
 ) -> Result<StatePart, MigrationError> {
-    let StatePart { name, form, version, columns, chunks } = part;
+    // Nothing may build on what it was.
+    let StatePart { name, form, version, columns, chunks, .. } = folded(part)?;
     let mut migrated = Vec::with_capacity(chunks.len());
     for chunk in chunks {
         let values = rows_of(form, &columns, &chunk.bytes)?;
@@ -69,12 +70,12 @@ async fn migrate_part(
         }
         let bytes = match join_columns(&batches) {
             Some(rows) => replace_rows(form, &columns, &chunk.bytes, &state.columns, &rows)?,
-            None => chunk.bytes,
+            None => chunk.bytes.clone(),
         };
-        migrated.push(StateChunk { key_group: chunk.key_group, bytes });
+        migrated.push(StateChunk { bytes, ..chunk });
     }
     let columns = state.columns.clone();
-    Ok(StatePart { name, form, version: state.version, columns, chunks: migrated })
+    Ok(StatePart { name, form, version: state.version, columns, base: None, chunks: migrated })
 }
 
 impl From<MigrationError> for millstream_operator::OperatorError {

@@ -13,7 +13,8 @@ use millstream_operator::{
 };
 use millstream_state::KeyedContext;
 use millstream_types::{
-    Barrier, Batch, Clock, EncodedKeys, Field, Lifecycle, Limits, MIN_WATERMARK, Schema, State, StatePart,
+    Barrier, Batch, Clock, EncodedKeys, Field, Lifecycle, Limits, MIN_WATERMARK, Schema, SnapshotRequest,
+    State, StatePart,
 };
 
 use crate::{
@@ -297,10 +298,10 @@ impl Operator for ProcessOperator {
         self.settle_lifecycle("lifecycle.before-barrier", call, result, out)
     }
 
-    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+    async fn snapshot(&mut self, request: &SnapshotRequest) -> Result<Vec<StatePart>, OperatorError> {
         let max = self.calls.ctx().max_parallelism;
         let keyed = self.keyed.as_mut().ok_or_else(|| lost(&self.spec.timers.output.function))?;
-        let mut parts = keyed.snapshot(max)?;
+        let mut parts = keyed.snapshot(max, request)?;
         parts.push(number(WATERMARK, self.watermark));
         parts.extend(self.calls.snapshot());
         Ok(parts)

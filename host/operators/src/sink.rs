@@ -6,7 +6,7 @@
 
 use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, SinkWriter};
-use millstream_types::{Barrier, Batch, StateChunk, StateForm, StatePart};
+use millstream_types::{Barrier, Batch, SnapshotRequest, StateChunk, StateForm, StatePart};
 
 use crate::{
     kept::PREPARED,
@@ -84,8 +84,8 @@ impl Operator for SinkOperator {
         Ok(Progress::Done)
     }
 
-    async fn snapshot(&mut self, checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
-        let prepared = self.writer.prepare(checkpoint).await?;
+    async fn snapshot(&mut self, request: &SnapshotRequest) -> Result<Vec<StatePart>, OperatorError> {
+        let prepared = self.writer.prepare(request.checkpoint).await?;
         let chunks: Vec<_> = prepared.into_iter().map(StateChunk::item).collect();
         let part = StatePart::plain(PREPARED, StateForm::Items, chunks);
         Ok(if part.is_empty() { Vec::new() } else { vec![part] })

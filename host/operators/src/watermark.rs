@@ -9,7 +9,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType as ArrowType;
 use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, Rejected};
-use millstream_types::{Batch, MAX_WATERMARK, MIN_WATERMARK, NO_TIME, StatePart};
+use millstream_types::{Batch, MAX_WATERMARK, MIN_WATERMARK, NO_TIME, SnapshotRequest, StatePart};
 
 use crate::{
     RowErrorSpec, RowErrors,
@@ -206,7 +206,7 @@ impl Operator for WatermarkOperator {
         self.idle_at
     }
 
-    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+    async fn snapshot(&mut self, _request: &SnapshotRequest) -> Result<Vec<StatePart>, OperatorError> {
         Ok(vec![number(WATERMARK, self.watermarks.watermark())])
     }
 

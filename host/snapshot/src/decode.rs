@@ -1,6 +1,6 @@
 //! Bytes to metadata.
 
-use millstream_types::{Column, KeyGroup, MaxParallelism, StateForm};
+use millstream_types::{ChunkKind, Column, KeyGroup, MaxParallelism, StateForm};
 
 use crate::{
     ChunkMetadata, FORMAT_VERSION, JobFileForm, Location, ModuleMetadata, OperatorMetadata, Program,
@@ -89,18 +89,28 @@ fn state(from: &mut Reader<'_>) -> Result<StateMetadata, SnapshotError> {
     let form = StateForm::of_number(form);
     let form = form.ok_or_else(|| from.malformed(format!("`{name}` has a form that is not known")))?;
     let (version, columns) = (from.u32()?, from.list(column)?);
-    let location = match from.u8()? {
-        INLINE => Location::Inline(from.blob()?.to_vec()),
-        FILE => Location::File(from.text()?),
-        other => return Err(from.malformed(format!("`{name}` is at a place of kind {other}"))),
-    };
+    let places = from.list(place)?;
     let chunks = from.list(chunk)?;
-    if let Location::Inline(bytes) = &location
-        && chunks.iter().any(|c| c.offset.saturating_add(c.length) > bytes.len() as u64)
-    {
-        return Err(from.malformed(format!("a chunk of `{name}` lies outside of its {} bytes", bytes.len())));
+    for chunk in &chunks {
+        let found = places.get(usize::from(chunk.place));
+        let whole = match found {
+            Some(Location::Inline(bytes)) => chunk.end() <= bytes.len() as u64,
+            Some(Location::File(_)) => true,
+            None => false,
+        };
+        if !whole {
+            return Err(from.malformed(format!("a chunk of `{name}` lies where nothing is")));
+        }
     }
-    Ok(StateMetadata { name, form, version, columns, location, chunks })
+    Ok(StateMetadata { name, form, version, columns, places, chunks })
+}
+
+fn place(from: &mut Reader<'_>) -> Result<Location, SnapshotError> {
+    match from.u8()? {
+        INLINE => Ok(Location::Inline(from.blob()?.to_vec())),
+        FILE => Ok(Location::File(from.text()?)),
+        other => Err(from.malformed(format!("there is no place of kind {other}"))),
+    }
 }
 
 fn column(from: &mut Reader<'_>) -> Result<Column, SnapshotError> {
@@ -133,6 +143,12 @@ fn chunk(from: &mut Reader<'_>) -> Result<ChunkMetadata, SnapshotError> {
     let group = from.u16()?;
     Ok(ChunkMetadata {
         key_group: (group != NO_KEY_GROUP).then_some(KeyGroup(group)),
+        kind: match from.u8()? {
+            0 => ChunkKind::Whole,
+            1 => ChunkKind::Changes,
+            other => return Err(from.malformed(format!("there is no chunk of kind {other}"))),
+        },
+        place: from.u16()?,
         offset: from.u64()?,
         length: from.u64()?,
         checksum: from.u64()?,

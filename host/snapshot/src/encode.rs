@@ -62,7 +62,12 @@ fn state(to: &mut Writer, state: &StateMetadata) {
     to.u8(state.form.number());
     to.u32(state.version);
     to.list(&state.columns, column);
-    match &state.location {
+    to.list(&state.places, place);
+    to.list(&state.chunks, chunk);
+}
+
+fn place(to: &mut Writer, place: &Location) {
+    match place {
         Location::Inline(bytes) => {
             to.u8(INLINE);
             to.blob(bytes);
@@ -72,7 +77,6 @@ fn state(to: &mut Writer, state: &StateMetadata) {
             to.blob(path.as_bytes());
         }
     }
-    to.list(&state.chunks, chunk);
 }
 
 fn column(to: &mut Writer, column: &Column) {
@@ -83,6 +87,8 @@ fn column(to: &mut Writer, column: &Column) {
 
 fn chunk(to: &mut Writer, chunk: &ChunkMetadata) {
     to.u16(chunk.key_group.map_or(NO_KEY_GROUP, |group| group.0));
+    to.u8(chunk.kind as u8);
+    to.u16(chunk.place);
     to.u64(chunk.offset);
     to.u64(chunk.length);
     to.u64(chunk.checksum);

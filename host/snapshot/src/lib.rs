@@ -6,6 +6,7 @@
 //! found before anything is restored from it. Nothing here reads or writes a disk.
 
 mod bytes;
+mod chain;
 mod decode;
 mod encode;
 mod error;
@@ -16,6 +17,7 @@ mod redistribute;
 mod tests;
 mod verdict;
 
+pub use chain::ChainError;
 pub use error::SnapshotError;
 pub use metadata::{
     ChunkMetadata, JobFileForm, Location, ModuleMetadata, OperatorMetadata, Program, SnapshotKind,

@@ -1,6 +1,6 @@
 //! The metadata of a snapshot: everything that a restore has to know before it reads state.
 
-use millstream_types::{Column, KeyGroup, MaxParallelism, StateForm, StatePart};
+use millstream_types::{ChunkKind, Column, KeyGroup, MaxParallelism, StateChunk, StateForm, StatePart};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A snapshot of a whole job.
@@ -71,9 +71,9 @@ pub struct StateMetadata {
     pub version: u32,
     /// The columns of its rows.
     pub columns: Vec<Column>,
-    /// Where its chunks are.
-    pub location: Location,
-    /// The chunks, in order.
+    /// Where its chunks are: several places, if it builds on earlier snapshots.
+    pub places: Vec<Location>,
+    /// The chunks, in order: those of a key group follow each other, a whole one first and then changes.
     pub chunks: Vec<ChunkMetadata>,
 }
 
@@ -118,7 +118,7 @@ pub struct ModuleMetadata {
 pub enum Location {
     /// Here: small state needs no file of its own.
     Inline(Vec<u8>),
-    /// In a file beside the metadata, or one that it shares with others; relative to the folder of the metadata.
+    /// In a file beside the metadata, or in the folder of an earlier checkpoint; relative to the folder of the metadata.
     File(String),
 }
 
@@ -127,7 +127,11 @@ pub enum Location {
 pub struct ChunkMetadata {
     /// Its key group, if the state is keyed.
     pub key_group: Option<KeyGroup>,
-    /// Where it starts.
+    /// Whether it has everything or what has changed.
+    pub kind: ChunkKind,
+    /// Where it is, of the state's places.
+    pub place: u16,
+    /// Where it starts there.
     pub offset: u64,
     /// How long it is.
     pub length: u64,
@@ -148,7 +152,7 @@ impl SnapshotMetadata {
 
     /// The files that it refers to, each once, relative to its folder.
     pub fn files(&self) -> Vec<&str> {
-        let files = self.states().filter_map(|state| match &state.location {
+        let files = self.states().flat_map(|state| &state.places).filter_map(|place| match place {
             Location::File(path) => Some(path.as_str()),
             Location::Inline(_) => None,
         });
@@ -213,21 +217,29 @@ impl ModuleMetadata {
 }
 
 impl StateMetadata {
-    /// Describes a part whose chunks lie one behind the other from `offset` on in what `location` names.
+    /// Describes a part whose chunks lie one behind the other from `offset` on in the one place `location`.
     pub fn of_part(part: &StatePart, location: Location, mut offset: u64) -> Self {
-        let describe = |chunk: &millstream_types::StateChunk| {
+        let describe = |chunk: &StateChunk| {
             let length = chunk.bytes.len() as u64;
             let (at, checksum) = (offset, checksum(&chunk.bytes));
             offset += length;
-            ChunkMetadata { key_group: chunk.key_group, offset: at, length, checksum }
+            let (key_group, kind) = (chunk.key_group, chunk.kind);
+            ChunkMetadata { key_group, kind, place: 0, offset: at, length, checksum }
         };
         let chunks = part.chunks.iter().map(describe).collect();
         let (name, columns) = (part.name.clone(), part.columns.clone());
-        Self { name, form: part.form, version: part.version, columns, location, chunks }
+        Self { name, form: part.form, version: part.version, columns, places: vec![location], chunks }
     }
 
     /// How many bytes it has.
     pub fn bytes(&self) -> u64 {
         self.chunks.iter().map(|c| c.length).sum()
+    }
+}
+
+impl ChunkMetadata {
+    /// The position behind its last byte.
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.length)
     }
 }

@@ -1,21 +1,20 @@
 //! Golden bytes, round trips, damage, and who gets what.
 
 use expect_test::expect;
-use millstream_types::{Column, DataType, KeyGroup, MaxParallelism, StateChunk, StateForm, StatePart};
+use millstream_types::{
+    ChunkKind, Column, DataType, KeyGroup, MaxParallelism, StateChunk, StateForm, StatePart,
+};
 use proptest::prelude::*;
 
 use super::*;
 
 fn part(form: StateForm, chunks: Vec<StateChunk>) -> StatePart {
     let columns = vec![Column { name: "n".into(), data_type: DataType::Int64, nullable: true }];
-    StatePart { name: "count".into(), form, version: 2, columns, chunks }
+    StatePart { name: "count".into(), form, version: 2, columns, base: None, chunks }
 }
 
 fn keyed(groups: &[(u16, &[u8])]) -> StatePart {
-    let chunk = |(group, bytes): &(u16, &[u8])| StateChunk {
-        key_group: Some(KeyGroup(*group)),
-        bytes: bytes.to_vec(),
-    };
+    let chunk = |(group, bytes): &(u16, &[u8])| StateChunk::whole(KeyGroup(*group), bytes.to_vec());
     part(StateForm::Value, groups.iter().map(chunk).collect())
 }
 
@@ -32,9 +31,13 @@ fn item(bytes: &[u8]) -> Vec<StateChunk> {
 /// state, and rows that an asynchronous function has under way.
 fn example() -> SnapshotMetadata {
     let in_file = StateMetadata::of_part(&keyed(&[(9, b"xyz")]), Location::File("by-key-1".into()), 100);
+    let mut changes = keyed(&[(9, b"uv")]);
+    changes.chunks[0].kind = ChunkKind::Changes;
+    let changes = StateMetadata::of_part(&changes, Location::File("by-key-1".into()), 0);
+    let in_file = changes.upon(&in_file, |file| format!("../chk-5/{file}")).expect("fits");
     let key = Column { name: "k".into(), data_type: DataType::Utf8, nullable: false };
     let input = |name: &str| {
-        let chunk = StateChunk { key_group: Some(KeyGroup(3)), bytes: name.as_bytes().to_vec() };
+        let chunk = StateChunk::whole(KeyGroup(3), name.as_bytes().to_vec());
         inline(&StatePart { name: name.into(), ..part(StateForm::TimedRows, vec![chunk]) })
     };
     let subtask = |ended, states| SubtaskMetadata { ended, alignment_micros: 300, pause_micros: 20, states };
@@ -85,33 +88,36 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn golden_bytes() {
     expect![[r#"
-        4d4c5354534e41500100000031030000000000000462c8e3c5fc852507000000
+        4d4c5354534e41500100000098030000000000001aae4702882817ad07000000
         0000000002030000006a6f628000e803000000000000e2040000000000000200
         0000020000006f7001000000010000006b04000000757466380002000000002c
         0100000000000014000000000000000100000005000000636f756e7401020000
-        0001000000010000006e05000000696e74363401000300000061626302000000
-        0300000000000000000002000000000000005c73d5249c7173a8050002000000
-        0000000001000000000000001bf8b9469a21408c012c01000000000000140000
-        00000000000100000005000000636f756e74010200000001000000010000006e
-        05000000696e74363401010800000062792d6b65792d31010000000900640000
-        000000000003000000000000001f1f416f65d276620100000005000000636f75
-        6e74210200000001000000010000006e05000000696e74363401000100000065
-        01000000ffff00000000000000000100000000000000784aec3b5e2ee7e50400
-        00006a6f696e01000000010000006b04000000757466380001000000002c0100
-        0000000000140000000000000004000000040000006c6566740a020000000100
-        0000010000006e05000000696e7436340100040000006c656674010000000300
-        0000000000000000040000000000000014c85797e5b42c170500000072696768
-        740a0200000001000000010000006e05000000696e7436340100050000007269
-        67687401000000030000000000000000000500000000000000896ca0d1e4be07
-        0105000000636f756e74130200000001000000010000006e05000000696e7436
-        3401000500000072756c657301000000ffff0000000000000000050000000000
+        0001000000010000006e05000000696e74363401010000000003000000616263
+        020000000300000000000000000000000002000000000000005c73d5249c7173
+        a80500000000020000000000000001000000000000001bf8b9469a21408c012c
+        0100000000000014000000000000000100000005000000636f756e7401020000
+        0001000000010000006e05000000696e743634010200000001110000002e2e2f
+        63686b2d352f62792d6b65792d31010800000062792d6b65792d310200000009
+        00000000640000000000000003000000000000001f1f416f65d2766209000101
+        00000000000000000002000000000000007342852e4653efc701000000050000
+        00636f756e74210200000001000000010000006e05000000696e743634010100
+        000000010000006501000000ffff000000000000000000000001000000000000
+        00784aec3b5e2ee7e5040000006a6f696e01000000010000006b040000007574
+        66380001000000002c0100000000000014000000000000000400000004000000
+        6c6566740a0200000001000000010000006e05000000696e7436340101000000
+        00040000006c6566740100000003000000000000000000000000040000000000
+        000014c85797e5b42c170500000072696768740a020000000100000001000000
+        6e05000000696e74363401010000000005000000726967687401000000030000
+        000000000000000000000500000000000000896ca0d1e4be070105000000636f
+        756e74130200000001000000010000006e05000000696e743634010100000000
+        0500000072756c657301000000ffff0000000000000000000000050000000000
         0000fe54e2ce3a87c23805000000636f756e7422020000000100000001000000
-        6e05000000696e74363401000500000061736b656401000000ffff0000000000
-        00000005000000000000008475908ca4418fd90000000001080000006a6f622e
-        746f6d6c01130000005b6a6f625d0a6e616d65203d20226a6f62220a01000000
-        010000006d003e6ee85b30b92152036efd974c9a3907c65635ec190c05a089b1
-        80a57dc03a04000000000000001c0000006d6f64756c652d3030336536656538
-        35623330623932312e7761736d
+        6e05000000696e7436340101000000000500000061736b656401000000ffff00
+        0000000000000000000005000000000000008475908ca4418fd9000000000108
+        0000006a6f622e746f6d6c01130000005b6a6f625d0a6e616d65203d20226a6f
+        62220a01000000010000006d003e6ee85b30b92152036efd974c9a3907c65635
+        ec190c05a089b180a57dc03a04000000000000001c0000006d6f64756c652d30
+        3033653665653835623330623932312e7761736d
     "#]]
     .assert_eq(&hex(&example().encode()));
 }
@@ -163,7 +169,7 @@ fn files_and_sizes_are_known() {
     let metadata = example();
     assert_eq!(
         (metadata.files(), metadata.state_bytes()),
-        (vec!["by-key-1", "module-003e6ee85b30b921.wasm"], 26)
+        (vec!["../chk-5/by-key-1", "by-key-1", "module-003e6ee85b30b921.wasm"], 28)
     );
 }
 
@@ -173,7 +179,7 @@ fn dealt(operator: &OperatorMetadata, index: u32, parallelism: u32) -> String {
     let state = state_of(operator, index, parallelism, max);
     let chunk = |(state, c): (&StateMetadata, &ChunkMetadata)| match c.key_group {
         Some(group) => group.0.to_string(),
-        None => match &state.location {
+        None => match &state.places[usize::from(c.place)] {
             Location::Inline(bytes) => char::from(bytes[c.offset as usize]).to_string(),
             Location::File(_) => "?".to_owned(),
         },
@@ -212,8 +218,11 @@ fn chunks_go_to_whom_they_belong_at_any_parallelism() {
 
 fn metadata() -> impl Strategy<Value = SnapshotMetadata> {
     let form = prop::sample::select(StateForm::ALL.to_vec());
-    let chunk = (prop::option::of(0u16..1000), prop::collection::vec(any::<u8>(), 0..9));
-    let chunk = chunk.prop_map(|(group, bytes)| StateChunk { key_group: group.map(KeyGroup), bytes });
+    let chunk = (prop::option::of(0u16..1000), any::<bool>(), prop::collection::vec(any::<u8>(), 0..9));
+    let chunk = chunk.prop_map(|(group, whole, bytes)| {
+        let kind = if whole { ChunkKind::Whole } else { ChunkKind::Changes };
+        StateChunk { key_group: group.map(KeyGroup), kind, bytes }
+    });
     let data_type = prop::sample::select(DataType::ALL.to_vec());
     let column = (".{0,5}", data_type, any::<bool>());
     let column = column.prop_map(|(name, data_type, nullable)| Column { name, data_type, nullable });
@@ -222,7 +231,7 @@ fn metadata() -> impl Strategy<Value = SnapshotMetadata> {
     let chunks = prop::collection::vec(chunk, 0..4);
     let state = (".{0,5}", form, any::<u32>(), columns, chunks, any::<bool>()).prop_map(
         |(name, form, version, columns, chunks, here)| {
-            let part = StatePart { name, form, version, columns, chunks };
+            let part = StatePart { name, form, version, columns, base: None, chunks };
             let file = || StateMetadata::of_part(&part, Location::File("f".into()), 3);
             if here { inline(&part) } else { file() }
         },

@@ -7,7 +7,9 @@ use millstream_state::{
     BackingStore, ByteRows, CacheOptions, CachedBackend, KeyedBackend, StateError, Table, conformance,
 };
 use millstream_state_rocksdb::{RocksMemory, RocksStore, StateFolder};
-use millstream_types::{Cells, Columns, EncodedKeys, MaxParallelism, State, StatePart, hash_key};
+use millstream_types::{
+    Cells, Columns, EncodedKeys, MaxParallelism, SnapshotRequest, State, StatePart, hash_key,
+};
 
 fn max() -> MaxParallelism {
     MaxParallelism::new(8).expect("in range")
@@ -74,7 +76,9 @@ fn state_goes_from_one_parallelism_to_another() {
     let mut subtasks = vec![backend(&folder, &states, 100_000)];
     (0..KEYS).step_by(1000).for_each(|start| write(&mut subtasks[0], start..start + 1000));
     for parallelism in [2, 4, 3, 1] {
-        let parts = subtasks.iter_mut().flat_map(|s| s.snapshot(&states, max()).expect("a snapshot"));
+        let parts = subtasks
+            .iter_mut()
+            .flat_map(|s| s.snapshot(&states, max(), &SnapshotRequest::in_full(1)).expect("a snapshot"));
         let parts: Vec<StatePart> = parts.collect();
         subtasks = (0..parallelism)
             .map(|subtask| {

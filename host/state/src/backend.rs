@@ -1,6 +1,8 @@
 //! What keeps keyed state: the seam between [`crate::KeyedContext`] and a store in memory or on disk.
 
-use millstream_types::{Cells, Clock, EncodedKeys, Entries, MaxParallelism, Runs, State, StatePart};
+use millstream_types::{
+    Cells, Clock, EncodedKeys, Entries, MaxParallelism, Runs, SnapshotRequest, State, StatePart,
+};
 
 use crate::{Grouping, StateError};
 
@@ -111,10 +113,16 @@ pub trait KeyedBackend: Send {
     fn key_count(&self) -> usize;
 
     /// All states and timers as parts of a snapshot, keys by their group of `max`. `states` are those that it was made
-    /// for. Not during a call.
-    fn snapshot(&mut self, states: &[State], max: MaxParallelism) -> Result<Vec<StatePart>, StateError>;
+    /// for. Where `request` names a base that the backend knows, a part may have what has changed since that was taken,
+    /// whatever became of snapshots in between. Not during a call.
+    fn snapshot(
+        &mut self,
+        states: &[State],
+        max: MaxParallelism,
+        request: &SnapshotRequest,
+    ) -> Result<Vec<StatePart>, StateError>;
 
-    /// Adds what a part of a snapshot has. The keys in it are new, or were in parts of other states of the same
-    /// snapshot. Not during a call.
+    /// Adds what a part of a snapshot has. The keys in its whole chunks are new, or were in parts of other states of the
+    /// same snapshot; changes come behind what they change. Not during a call.
     fn restore(&mut self, states: &[State], part: &StatePart) -> Result<(), StateError>;
 }

@@ -28,6 +28,21 @@ impl Bits {
         was
     }
 
+    /// Sets bits.
+    #[inline]
+    pub(crate) fn set_all(&mut self, slots: &[u32]) {
+        for &slot in slots {
+            match self.words.get_mut(slot as usize / WORD) {
+                Some(word) => {
+                    let bit = 1 << (slot as usize % WORD);
+                    self.count += usize::from(*word & bit == 0);
+                    *word |= bit;
+                }
+                None => _ = self.set(slot, true),
+            }
+        }
+    }
+
     /// How many bits are set.
     pub(crate) fn count(&self) -> usize {
         self.count
@@ -57,5 +72,8 @@ mod tests {
         assert_eq!(bits.gather(&[70, 4, 3]).iter().collect::<Vec<_>>(), [true, false, true]);
         assert!(bits.set(70, false) && !bits.get(70));
         assert_eq!(bits.count(), 1);
+        bits.set_all(&[3, 4, 4, 900]);
+        assert_eq!(bits.gather(&[3, 4, 5, 900]).iter().collect::<Vec<_>>(), [true, true, false, true]);
+        assert_eq!(bits.count(), 3);
     }
 }

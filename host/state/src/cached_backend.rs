@@ -25,7 +25,9 @@ mod sweep;
 mod tests;
 mod write;
 
-use millstream_types::{Cells, Clock, EncodedKeys, Entries, MaxParallelism, Runs, State, StatePart};
+use millstream_types::{
+    Cells, Clock, EncodedKeys, Entries, MaxParallelism, Runs, SnapshotRequest, State, StatePart,
+};
 
 use self::{
     key_row::{CLOCKS, Layout, index_of},
@@ -298,9 +300,14 @@ impl KeyedBackend for CachedBackend {
         self.elsewhere.keys + self.cache.keys.occupied().filter(|&slot| self.is_live(slot)).count()
     }
 
-    fn snapshot(&mut self, states: &[State], max: MaxParallelism) -> Result<Vec<StatePart>, StateError> {
+    fn snapshot(
+        &mut self,
+        states: &[State],
+        max: MaxParallelism,
+        request: &SnapshotRequest,
+    ) -> Result<Vec<StatePart>, StateError> {
         self.drop_open_call();
-        if self.elsewhere.used { self.stored_parts() } else { self.cache.snapshot(states, max) }
+        if self.elsewhere.used { self.stored_parts() } else { self.cache.snapshot(states, max, request) }
     }
 
     fn restore(&mut self, states: &[State], part: &StatePart) -> Result<(), StateError> {

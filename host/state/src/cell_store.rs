@@ -62,7 +62,7 @@ impl CellStore {
 
     /// Sets the value of slot `slots[i]` to row `i`.
     pub(crate) fn write_values(&mut self, slots: &[u32], values: &Columns) {
-        slots.iter().for_each(|&slot| _ = self.present.set(slot, true));
+        self.present.set_all(slots);
         self.rows.write(slots, values);
     }
 
@@ -73,7 +73,7 @@ impl CellStore {
         values: &Columns,
         rows: impl Iterator<Item = usize> + Clone,
     ) {
-        slots.iter().for_each(|&slot| _ = self.present.set(slot, true));
+        self.present.set_all(slots);
         self.rows.write_rows(slots, values, rows);
     }
 

@@ -5,7 +5,8 @@
 
 use arrow_buffer::BooleanBuffer;
 use millstream_types::{
-    Cells, Clock, Columns, EncodedKeys, Entries, MaxParallelism, Runs, State, StateKind, StatePart,
+    Cells, Clock, Columns, EncodedKeys, Entries, MaxParallelism, Runs, SnapshotRequest, State, StateKind,
+    StatePart,
 };
 
 use crate::{Grouping, KeyedBackend, MapKeys, MemoryBackend, StateError, shape};
@@ -70,9 +71,13 @@ impl KeyedContext {
         self.backend.rollback();
     }
 
-    /// All keyed states and timers as parts of a snapshot. Not during a call.
-    pub fn snapshot(&mut self, max: MaxParallelism) -> Result<Vec<StatePart>, StateError> {
-        self.backend.snapshot(&self.states, max)
+    /// All keyed states and timers as parts of a snapshot, or what has changed of them. Not during a call.
+    pub fn snapshot(
+        &mut self,
+        max: MaxParallelism,
+        request: &SnapshotRequest,
+    ) -> Result<Vec<StatePart>, StateError> {
+        self.backend.snapshot(&self.states, max, request)
     }
 
     /// Adds what a part of a snapshot has.

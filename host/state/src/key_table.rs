@@ -83,6 +83,11 @@ impl KeyTable {
         self.records.iter().enumerate().filter(|(_, r)| r.is_occupied()).map(|(slot, _)| slot as u32)
     }
 
+    /// Asks for the memory of some slots' keys, which are about to be looked at.
+    pub(crate) fn prefetch(&self, slots: &[u32]) {
+        slots.iter().for_each(|&slot| prefetch(&self.records, slot as usize));
+    }
+
     /// The key of an occupied slot.
     pub fn key(&self, slot: u32) -> &[u8] {
         self.records[slot as usize].key(&self.long_keys)
@@ -169,6 +174,16 @@ impl KeyTable {
 
     /// Removes the keys of those of some slots that hold one and of which `is_dead` is true.
     pub fn remove_where(&mut self, slots: &[u32], is_dead: impl Fn(u32) -> bool) {
+        self.remove_each(slots, is_dead, |_, _| {});
+    }
+
+    /// [`KeyTable::remove_where`]; each slot that is given up and its key are shown to `removing` before.
+    pub(crate) fn remove_each(
+        &mut self,
+        slots: &[u32],
+        is_dead: impl Fn(u32) -> bool,
+        mut removing: impl FnMut(u32, &[u8]),
+    ) {
         let mut dead = SmallVec::<[u32; STRIDE]>::new();
         for some in slots.chunks(STRIDE) {
             some.iter().for_each(|&slot| prefetch(&self.records, slot as usize));
@@ -179,6 +194,7 @@ impl KeyTable {
             for slot in dead.drain(..) {
                 // One that is named twice has gone the first time.
                 if self.is_occupied(slot) {
+                    removing(slot, self.key(slot));
                     self.remove(slot);
                 }
             }

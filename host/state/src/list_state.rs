@@ -2,7 +2,10 @@
 
 use millstream_types::{Column, Columns, Runs};
 
-use crate::{StateError, list_store::ListStore, slot_store::SlotStore, value_state::interleave_columns};
+use crate::{
+    StateError, changes::ChangedSlots, list_store::ListStore, slot_store::SlotStore,
+    value_state::interleave_columns,
+};
 
 /// Lists by slot, and changes not yet applied.
 #[derive(Clone, Debug)]
@@ -62,8 +65,13 @@ impl ListState {
         self.changes.push(Change::Clear { groups: groups.to_vec() });
     }
 
-    /// Applies the changes; cleared slots are added to `cleared`.
-    pub(crate) fn commit(&mut self, slot_of_group: &[u32], cleared: &mut Vec<u32>) {
+    /// Applies the changes; slots that are written are marked in `changed`, cleared ones are added to `cleared`.
+    pub(crate) fn commit(
+        &mut self,
+        slot_of_group: &[u32],
+        cleared: &mut Vec<u32>,
+        changed: &mut ChangedSlots,
+    ) {
         for change in self.changes.drain(..) {
             match change {
                 Change::Append { groups, runs } => {
@@ -71,12 +79,14 @@ impl ListState {
                         let slot = slot_of_group[group as usize];
                         run(&runs, i).map(move |row| (slot, row))
                     });
+                    changed.mark(rows.clone().map(|(slot, _)| slot));
                     self.store.append(rows, &runs.items);
                 }
                 Change::Clear { groups } => {
                     for group in groups {
                         let slot = slot_of_group[group as usize];
                         self.store.remove(slot);
+                        changed.mark([slot]);
                         cleared.push(slot);
                     }
                 }

@@ -8,7 +8,7 @@ use std::{
 use arrow_buffer::BooleanBufferBuilder;
 use millstream_types::{Cells, Column, Entries};
 
-use crate::{MapKeys, StateError, row_codec::RowCodec};
+use crate::{MapKeys, StateError, changes::ChangedSlots, row_codec::RowCodec};
 
 /// Maps by slot, and writes not yet applied.
 #[derive(Clone, Debug)]
@@ -151,10 +151,17 @@ impl MapState {
         }
     }
 
-    /// Applies the writes; slots whose map is empty now are added to `cleared`.
-    pub(crate) fn commit(&mut self, slot_of_group: &[u32], cleared: &mut Vec<u32>) {
+    /// Applies the writes; slots that are written are marked in `changed`, those whose map is empty now are added to
+    /// `cleared`.
+    pub(crate) fn commit(
+        &mut self,
+        slot_of_group: &[u32],
+        cleared: &mut Vec<u32>,
+        changed: &mut ChangedSlots,
+    ) {
         for (group, written) in std::mem::take(&mut self.written) {
             let slot = slot_of_group[group as usize];
+            changed.mark([slot]);
             if written.cleared {
                 self.remove(slot);
             }

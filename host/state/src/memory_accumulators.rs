@@ -1,7 +1,9 @@
 //! Accumulators of windows in memory.
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
-use millstream_types::{Cells, Column, Columns, EncodedKeys, MaxParallelism, StateForm, StatePart, Window};
+use millstream_types::{
+    Cells, Column, Columns, EncodedKeys, MaxParallelism, SnapshotRequest, StateForm, StatePart, Window,
+};
 
 use crate::{
     AccumulatorSlice, CallWindow, Cursor, Grouping, MergeStep, StateError, WindowAccumulators, WindowState,
@@ -92,7 +94,12 @@ impl WindowState for MemoryAccumulators {
         Ok(())
     }
 
-    fn snapshot(&mut self, name: &str, max: MaxParallelism) -> Result<StatePart, StateError> {
+    fn snapshot(
+        &mut self,
+        name: &str,
+        max: MaxParallelism,
+        _request: &SnapshotRequest,
+    ) -> Result<StatePart, StateError> {
         Ok(snapshot::part(name, StateForm::Accumulators, &self.columns, self.windows.chunks(max)))
     }
 

@@ -3,17 +3,36 @@
 //! One key table gives each key a slot; every state is an array, or some, by slot, and so are the timers. A slot is
 //! given up at the end of a call in which its key was new or lost something, if nothing is left there.
 
-pub(crate) mod snapshot;
+mod content;
+mod key_groups;
+pub(crate) mod restore;
+mod rewrite;
+mod rotation;
+mod snapshot;
+#[cfg(test)]
+mod snapshot_tests;
 
 use millstream_types::{
-    Cells, Clock, EncodedKeys, Entries, MaxParallelism, Runs, State, StateKind, StatePart,
+    Cells, Clock, EncodedKeys, Entries, KeyGroup, MaxParallelism, Runs, SnapshotRequest, State, StateKind,
+    StatePart,
 };
 
 use crate::{
-    Grouping, KeyTable, KeyedBackend, MapKeys, StateError, bits::Bits, list_state::ListState,
-    list_store::ListStore, map_state::MapState, slot_store::SlotStore, timer_wheel::Entry, timers::Timers,
+    Grouping, KeyTable, KeyedBackend, MapKeys, StateError,
+    bits::Bits,
+    changes::{ChangeLog, ChangedSlots},
+    list_state::ListState,
+    list_store::ListStore,
+    map_state::MapState,
+    row_codec::RowCodec,
+    slot_store::SlotStore,
+    timer_wheel::Entry,
+    timers::Timers,
     value_state::ValueState,
 };
+use key_groups::KeyGroups;
+use rewrite::Rewrite;
+use rotation::Rotation;
 
 /// Keyed state and timers in memory.
 pub struct MemoryBackend {
@@ -24,13 +43,24 @@ pub struct MemoryBackend {
     pub(crate) grouping: Grouping,
     /// Slots that are not given up though nothing is there: a store behind this one has something of their keys.
     pub(crate) kept: Bits,
-    changes: Vec<TimerChange>,
+    timer_changes: Vec<TimerChange>,
     /// The timers that the current call is about, and their times once more for whoever fires them.
     fired: Vec<Entry>,
     fired_clock: Clock,
     fired_times: Vec<i64>,
     /// Slots that have lost something in the current call.
     emptied: Vec<u32>,
+    /// What has changed: of the states, then of the timers on event and on processing time.
+    /// With each snapshot the key group whose turn it is to be written whole behind it is noted.
+    changes: ChangeLog<KeyGroup>,
+    rotation: Rotation,
+    rewrite: Rewrite,
+    /// By state.
+    codecs: Vec<RowCodec>,
+    /// Of slots that were in a snapshot, once there has been one.
+    key_groups: KeyGroups,
+    /// Bytes of the last snapshot that had everything.
+    whole_bytes: usize,
 }
 
 pub(crate) enum Store {
@@ -59,11 +89,17 @@ impl MemoryBackend {
             processing: Timers::new(),
             grouping: Grouping::default(),
             kept: Bits::default(),
-            changes: Vec::new(),
+            timer_changes: Vec::new(),
             fired: Vec::new(),
             fired_clock: Clock::Event,
             fired_times: Vec::new(),
             emptied: Vec::new(),
+            changes: ChangeLog::new(states.len() + CLOCKS),
+            rotation: Rotation::default(),
+            rewrite: Rewrite::default(),
+            codecs: states.iter().map(|state| RowCodec::new(&state.columns)).collect(),
+            key_groups: KeyGroups::default(),
+            whole_bytes: 0,
         }
     }
 
@@ -98,6 +134,9 @@ impl MemoryBackend {
         self.event.remove_all(slot);
         self.processing.remove_all(slot);
         self.keys.remove(slot);
+        self.key_groups.forget(slot);
+        // The key is elsewhere by now, which a snapshot of changes would not know.
+        self.changes.build_on_nothing();
     }
 
     /// The bytes of memory that a slot takes, apart from what texts, lists and maps have elsewhere.
@@ -134,8 +173,9 @@ impl MemoryBackend {
     }
 
     fn apply_timer_changes(&mut self) {
-        for change in std::mem::take(&mut self.changes) {
+        for change in std::mem::take(&mut self.timer_changes) {
             let slots = change.groups.iter().map(|&group| self.grouping.slot_of_group[group as usize]);
+            self.changes.of_store(self.states.len() + change.clock as usize).mark(slots.clone());
             let timers = match change.clock {
                 Clock::Event => &mut self.event,
                 Clock::Processing => &mut self.processing,
@@ -154,12 +194,16 @@ impl MemoryBackend {
     fn end_call(&mut self) {
         let mut candidates = std::mem::take(&mut self.emptied);
         candidates.extend(self.grouping.created.iter().map(|&g| self.grouping.slot_of_group[g as usize]));
-        let Self { keys, states, event, processing, kept, .. } = self;
-        keys.remove_where(&candidates, |slot| {
+        let Self { keys, states, event, processing, kept, changes, key_groups, .. } = self;
+        let is_dead = |slot| {
             !event.has(slot)
                 && !processing.has(slot)
                 && !states.iter().any(|s| s.is_present(slot))
                 && !kept.get(slot)
+        };
+        keys.remove_each(&candidates, is_dead, |slot, key| {
+            changes.remove(slot, key);
+            key_groups.forget(slot);
         });
         candidates.clear();
         self.emptied = candidates;
@@ -266,26 +310,41 @@ impl KeyedBackend for MemoryBackend {
     }
 
     fn set_timers(&mut self, clock: Clock, keys: &[u32], times: &[i64]) -> Result<(), StateError> {
-        self.changes.push(TimerChange { clock, set: true, groups: keys.to_vec(), times: times.to_vec() });
+        self.timer_changes.push(TimerChange {
+            clock,
+            set: true,
+            groups: keys.to_vec(),
+            times: times.to_vec(),
+        });
         Ok(())
     }
 
     fn clear_timers(&mut self, clock: Clock, keys: &[u32], times: &[i64]) -> Result<(), StateError> {
-        self.changes.push(TimerChange { clock, set: false, groups: keys.to_vec(), times: times.to_vec() });
+        self.timer_changes.push(TimerChange {
+            clock,
+            set: false,
+            groups: keys.to_vec(),
+            times: times.to_vec(),
+        });
         Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StateError> {
+        let keys = self.grouping.groups();
         let (slot_of_group, emptied) = (&self.grouping.slot_of_group, &mut self.emptied);
-        self.states.iter_mut().for_each(|s| s.commit(slot_of_group, emptied));
+        let stores = self.states.iter_mut().zip(self.changes.of_stores());
+        stores.for_each(|(store, changed)| store.commit(slot_of_group, emptied, changed));
+        let fired = self.states.len() + self.fired_clock as usize;
+        self.changes.of_store(fired).mark(self.fired.iter().map(|entry| entry.slot));
         self.apply_timer_changes();
         self.end_call();
+        self.go_on_with_rewrite(keys);
         Ok(())
     }
 
     fn rollback(&mut self) {
         self.states.iter_mut().for_each(Store::rollback);
-        self.changes.clear();
+        self.timer_changes.clear();
         let fired = std::mem::take(&mut self.fired);
         let timers = self.timers(self.fired_clock);
         fired.iter().for_each(|e| timers.set(e.slot, e.time));
@@ -310,6 +369,7 @@ impl KeyedBackend for MemoryBackend {
     fn drop_timers(&mut self, clock: Clock) -> Result<u64, StateError> {
         let mut emptied = std::mem::take(&mut self.emptied);
         let dropped = self.timers(clock).clear_all(|slot| emptied.push(slot));
+        self.changes.of_store(self.states.len() + clock as usize).mark(emptied.iter().copied());
         self.emptied = emptied;
         self.end_call();
         Ok(dropped)
@@ -319,9 +379,14 @@ impl KeyedBackend for MemoryBackend {
         self.keys.len()
     }
 
-    fn snapshot(&mut self, states: &[State], max: MaxParallelism) -> Result<Vec<StatePart>, StateError> {
+    fn snapshot(
+        &mut self,
+        states: &[State],
+        max: MaxParallelism,
+        request: &SnapshotRequest,
+    ) -> Result<Vec<StatePart>, StateError> {
         self.drop_open_call();
-        Ok(self.parts(states, max))
+        Ok(self.parts(states, max, request))
     }
 
     fn restore(&mut self, states: &[State], part: &StatePart) -> Result<(), StateError> {
@@ -385,11 +450,11 @@ impl Store {
         }
     }
 
-    fn commit(&mut self, slot_of_group: &[u32], emptied: &mut Vec<u32>) {
+    fn commit(&mut self, slot_of_group: &[u32], emptied: &mut Vec<u32>, changed: &mut ChangedSlots) {
         match self {
-            Store::Value(s) => s.commit(slot_of_group, emptied),
-            Store::List(s) => s.commit(slot_of_group, emptied),
-            Store::Map(s) => s.commit(slot_of_group, emptied),
+            Store::Value(s) => s.commit(slot_of_group, emptied, changed),
+            Store::List(s) => s.commit(slot_of_group, emptied, changed),
+            Store::Map(s) => s.commit(slot_of_group, emptied, changed),
             Store::Elsewhere => {}
         }
     }
@@ -403,6 +468,9 @@ impl Store {
         }
     }
 }
+
+/// Event time and processing time.
+const CLOCKS: usize = 2;
 
 #[cfg(test)]
 mod tests {

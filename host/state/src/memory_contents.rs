@@ -1,6 +1,8 @@
 //! Contents of windows in memory.
 
-use millstream_types::{Column, Columns, EncodedKeys, MaxParallelism, StateForm, StatePart, Window};
+use millstream_types::{
+    Column, Columns, EncodedKeys, MaxParallelism, SnapshotRequest, StateForm, StatePart, Window,
+};
 
 use crate::{
     CallWindow, ContentSlice, Cursor, Grouping, StateError, WindowContents, WindowState,
@@ -65,7 +67,12 @@ impl WindowState for MemoryContents {
         Ok(())
     }
 
-    fn snapshot(&mut self, name: &str, max: MaxParallelism) -> Result<StatePart, StateError> {
+    fn snapshot(
+        &mut self,
+        name: &str,
+        max: MaxParallelism,
+        _request: &SnapshotRequest,
+    ) -> Result<StatePart, StateError> {
         Ok(snapshot::part(name, StateForm::Contents, &self.columns, self.windows.chunks(max)))
     }
 

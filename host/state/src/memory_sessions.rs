@@ -1,7 +1,7 @@
 //! Accumulators and contents of sessions in memory.
 
 use millstream_types::{
-    Cells, Column, Columns, EncodedKeys, MaxParallelism, Runs, StateForm, StatePart, Window,
+    Cells, Column, Columns, EncodedKeys, MaxParallelism, Runs, SnapshotRequest, StateForm, StatePart, Window,
 };
 
 use crate::{
@@ -96,7 +96,12 @@ impl SessionState for MemorySessionAccumulators {
             .for_each(|&g| self.sessions.store.remove(self.sessions.grouping.slot_of_group[g as usize]));
     }
 
-    fn snapshot(&mut self, name: &str, max: MaxParallelism) -> Result<StatePart, StateError> {
+    fn snapshot(
+        &mut self,
+        name: &str,
+        max: MaxParallelism,
+        _request: &SnapshotRequest,
+    ) -> Result<StatePart, StateError> {
         let chunks = self.sessions.chunks(&RowCodec::new(&self.columns), max);
         Ok(snapshot::part(name, StateForm::SessionAccumulators, &self.columns, chunks))
     }
@@ -222,7 +227,12 @@ impl SessionState for MemorySessionContents {
             .for_each(|&g| self.sessions.store.remove(self.sessions.grouping.slot_of_group[g as usize]));
     }
 
-    fn snapshot(&mut self, name: &str, max: MaxParallelism) -> Result<StatePart, StateError> {
+    fn snapshot(
+        &mut self,
+        name: &str,
+        max: MaxParallelism,
+        _request: &SnapshotRequest,
+    ) -> Result<StatePart, StateError> {
         let chunks = self.sessions.chunks(&RowCodec::new(&self.columns), max);
         Ok(snapshot::part(name, StateForm::SessionContents, &self.columns, chunks))
     }
@@ -442,10 +452,14 @@ mod tests {
         let mut state = MemorySessionAccumulators::new(&columns(), 5);
         add(&mut state, &[("a", 0, 1), ("b", 3, 2), ("a", 40, 4), ("c", 20, 8)], MIN_WATERMARK);
         assert_eq!(due(&mut state, 9), ["a 0..10 1"]);
-        let part = state.snapshot("session", max).expect("between calls");
+        let part = state.snapshot("session", max, &SnapshotRequest::in_full(1)).expect("between calls");
         let mut restored = MemorySessionAccumulators::new(&columns(), 5);
         restored.restore(&part).expect("its own state");
-        assert_eq!(restored.snapshot("session", max).expect("between calls"), part, "the same bytes");
+        assert_eq!(
+            restored.snapshot("session", max, &SnapshotRequest::in_full(1)).expect("between calls"),
+            part,
+            "the same bytes"
+        );
         for state in [&mut state, &mut restored] {
             assert_eq!(due(state, 12), ["b 3..13 2"], "the first session of a has been handed out before");
             assert_eq!(state.session_count(), 4);

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use crate::{
     arrays::{bytes_at, int32_array, int64_array, view_array},
     bits::Bits,
+    prefetch::prefetch,
     slot_store::{SlotStore, WindowStore},
 };
 
@@ -89,6 +90,47 @@ impl RowStore {
     /// The rows of some slots.
     pub(crate) fn read(&self, slots: &[u32]) -> Columns {
         Columns::new(slots.len(), self.columns.iter().map(|column| self.gather(column, slots)).collect())
+    }
+
+    /// Appends the row of a slot as [`crate::row_codec`] writes it: what lies here is what is written there.
+    pub(crate) fn encode(&self, slot: u32, out: &mut Vec<u8>) {
+        let (bits, row) = (out.len(), slot as usize * self.width);
+        out.resize(bits + self.columns.len().div_ceil(8), 0);
+        for (i, column) in self.columns.iter().enumerate() {
+            if column.nulls.count() > 0 && column.nulls.get(slot) {
+                out[bits + i / 8] |= 1 << (i % 8);
+                continue;
+            }
+            match &column.place {
+                Place::Fixed(at) => {
+                    let start = row + at;
+                    out.extend_from_slice(&self.fixed[start..start + width_of(column.data_type)]);
+                }
+                Place::Variable(values) => {
+                    let bytes = values[slot as usize].as_slice();
+                    out.extend((bytes.len() as u32).to_le_bytes());
+                    out.extend_from_slice(bytes);
+                }
+            }
+        }
+    }
+
+    /// Asks for the memory of the rows of some slots, which are about to be read.
+    pub(crate) fn prefetch(&self, slots: &[u32]) {
+        let fixed = |slot: u32| slot as usize * self.width;
+        slots.iter().for_each(|&slot| prefetch(&self.fixed, fixed(slot)));
+        let variable = self.columns.iter().filter_map(|column| match &column.place {
+            Place::Variable(values) => Some(values),
+            Place::Fixed(_) => None,
+        });
+        for values in variable {
+            slots.iter().for_each(|&slot| prefetch(values, slot as usize));
+            // Where the bytes are is known by now of the first of them.
+            for &slot in slots {
+                let bytes = values[slot as usize].as_slice();
+                (0..bytes.len()).step_by(LINE).for_each(|at| prefetch(bytes, at));
+            }
+        }
     }
 
     /// Sets the row of slot `slots[i]` to row `i`. Of a slot named twice the later row stays.
@@ -308,6 +350,9 @@ impl Fixed<&mut [u8]> {
         }
     }
 }
+
+/// Bytes of memory that come together.
+const LINE: usize = 64;
 
 /// The bytes that a value takes in a slot; 0 if that varies.
 fn width_of(data_type: DataType) -> usize {

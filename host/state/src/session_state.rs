@@ -8,7 +8,9 @@
 //!
 //! A session is over when the clock reaches its last time and is forgotten when it reaches that plus the lateness.
 
-use millstream_types::{Cells, Columns, EncodedKeys, MaxParallelism, Runs, StatePart, Window};
+use millstream_types::{
+    Cells, Columns, EncodedKeys, MaxParallelism, Runs, SnapshotRequest, StatePart, Window,
+};
 
 use crate::{Cursor, Grouping, MergeStep, StateError};
 
@@ -45,7 +47,12 @@ pub trait SessionState: Send {
     fn purge_groups(&mut self, groups: &[u32]);
 
     /// All sessions as a part of a snapshot, keys by their group of `max`. Not during a call.
-    fn snapshot(&mut self, name: &str, max: MaxParallelism) -> Result<StatePart, StateError>;
+    fn snapshot(
+        &mut self,
+        name: &str,
+        max: MaxParallelism,
+        request: &SnapshotRequest,
+    ) -> Result<StatePart, StateError>;
 
     /// Adds what a part of a snapshot has. Not during a call.
     fn restore(&mut self, part: &StatePart) -> Result<(), StateError>;

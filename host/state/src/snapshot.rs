@@ -1,7 +1,7 @@
 //! State in memory as the chunks of a snapshot, and back. `host/snapshot/FORMAT.md` specifies the bytes.
 //!
 //! A chunk has what one key group has of one state: entries, each a key and what is stored for it. Slots are sorted by key
-//! group first, and what they have is gathered as columns, so that writing costs what reading a batch does.
+//! group first.
 
 use millstream_types::{
     Column, Columns, EncodedKeys, KeyGroup, MaxParallelism, StateChunk, StateForm, StatePart, hash_key,
@@ -39,16 +39,15 @@ impl Stored for RowStore {
     fn write(
         &self,
         slots: &[u32],
-        codec: &RowCodec,
+        _codec: &RowCodec,
         out: &mut Vec<u8>,
         mut key: impl FnMut(u32, &mut Vec<u8>),
     ) {
-        for slots in slots.chunks(GATHERED) {
-            let rows = RowStore::read(self, slots);
-            let writer = codec.writer(&rows);
-            for (row, &slot) in slots.iter().enumerate() {
+        for slots in slots.chunks(AT_ONCE) {
+            self.prefetch(slots);
+            for &slot in slots {
                 key(slot, out);
-                writer.write(row, out);
+                self.encode(slot, out);
             }
         }
     }
@@ -144,7 +143,7 @@ pub(crate) fn chunks(
         if !slots.is_empty() {
             let mut bytes = Vec::new();
             write(&slots, &mut bytes);
-            chunks.push(StateChunk { key_group: Some(*group), bytes });
+            chunks.push(StateChunk::whole(*group, bytes));
         }
     }
     chunks
@@ -152,7 +151,7 @@ pub(crate) fn chunks(
 
 /// A part with these columns in their first version.
 pub(crate) fn part(name: &str, form: StateForm, columns: &[Column], chunks: Vec<StateChunk>) -> StatePart {
-    StatePart { name: name.to_owned(), form, version: 1, columns: columns.to_vec(), chunks }
+    StatePart { name: name.to_owned(), form, version: 1, columns: columns.to_vec(), base: None, chunks }
 }
 
 /// Expects a part to have these columns.
@@ -246,5 +245,5 @@ pub const EVENT_TIMERS: &str = "event";
 /// See [`EVENT_TIMERS`].
 pub const PROCESSING_TIMERS: &str = "processing";
 
-/// Slots whose values are gathered at once.
-const GATHERED: usize = 8192;
+/// Slots whose memory is asked for at once: as many as stay in the cache until they are written.
+const AT_ONCE: usize = 256;

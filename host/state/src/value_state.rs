@@ -5,7 +5,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_select::interleave::interleave;
 use millstream_types::{Cells, Column, Columns};
 
-use crate::cell_store::CellStore;
+use crate::{cell_store::CellStore, changes::ChangedSlots};
 
 /// Values by slot, and writes not yet applied.
 #[derive(Clone, Debug)]
@@ -52,11 +52,17 @@ impl ValueState {
         self.written.push(Write { groups: groups.to_vec(), cells });
     }
 
-    /// Applies the writes; cleared slots are added to `cleared`.
-    pub(crate) fn commit(&mut self, slot_of_group: &[u32], cleared: &mut Vec<u32>) {
+    /// Applies the writes; slots that are written are marked in `changed`, cleared ones are added to `cleared`.
+    pub(crate) fn commit(
+        &mut self,
+        slot_of_group: &[u32],
+        cleared: &mut Vec<u32>,
+        changed: &mut ChangedSlots,
+    ) {
         for Write { groups, cells } in self.written.drain(..) {
             let slots = slots(&groups, slot_of_group);
             self.store.write(&slots, &cells);
+            changed.mark(slots.iter().copied());
             if cells.present.count_set_bits() < slots.len() {
                 cleared.extend(
                     slots.iter().zip(&cells.present).filter(|(_, present)| !present).map(|(&s, _)| s),

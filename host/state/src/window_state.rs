@@ -9,7 +9,9 @@
 //! or `rollback` to leave everything as it was. Groups are numbered over all windows of the call, so that one call of
 //! the function takes a whole batch.
 
-use millstream_types::{Cells, Columns, EncodedKeys, MaxParallelism, Runs, StatePart, Window};
+use millstream_types::{
+    Cells, Columns, EncodedKeys, MaxParallelism, Runs, SnapshotRequest, StatePart, Window,
+};
 
 use crate::{Grouping, StateError};
 
@@ -45,7 +47,12 @@ pub trait WindowState: Send {
     fn remove_groups(&mut self, groups: &[u32]) -> Result<(), StateError>;
 
     /// All windows as a part of a snapshot, keys by their group of `max`. Not during a call.
-    fn snapshot(&mut self, name: &str, max: MaxParallelism) -> Result<StatePart, StateError>;
+    fn snapshot(
+        &mut self,
+        name: &str,
+        max: MaxParallelism,
+        request: &SnapshotRequest,
+    ) -> Result<StatePart, StateError>;
 
     /// Adds what a part of a snapshot has. Not during a call.
     fn restore(&mut self, part: &StatePart) -> Result<(), StateError>;

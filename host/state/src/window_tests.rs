@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
-use millstream_types::{Column, Columns, DataType, EncodedKeys, MaxParallelism, Window, hash_key};
+use millstream_types::{
+    Column, Columns, DataType, EncodedKeys, MaxParallelism, SnapshotRequest, Window, hash_key,
+};
 
 use crate::{
     ContentSlice, Cursor, MemoryAccumulators, MemoryContents, StateError, WindowAccumulators, WindowContents,
@@ -185,10 +187,14 @@ fn windows_are_there_again_after_a_restore() {
     let max = MaxParallelism::new(4).expect("in range");
     let mut state = MemoryAccumulators::new(&columns());
     add(&mut state, &[("a", FIRST, 1), ("b", FIRST, 2), ("a", SECOND, 4), ("c", SECOND, 8)]);
-    let part = state.snapshot("window", max).expect("between calls");
+    let part = state.snapshot("window", max, &SnapshotRequest::in_full(1)).expect("between calls");
     let mut restored = MemoryAccumulators::new(&columns());
     restored.restore(&part).expect("its own state");
-    assert_eq!(restored.snapshot("window", max).expect("between calls"), part, "the same bytes");
+    assert_eq!(
+        restored.snapshot("window", max, &SnapshotRequest::in_full(1)).expect("between calls"),
+        part,
+        "the same bytes"
+    );
     for state in [&mut state, &mut restored] {
         add(state, &[("b", FIRST, 16), ("d", FIRST, 32)]);
         assert_eq!(sorted(state, FIRST), ["a 1", "b 18", "d 32"]);
@@ -203,10 +209,14 @@ fn rows_of_windows_are_there_again_after_a_restore() {
     contents.begin(3);
     contents.resolve(FIRST, &keys(&["a", "b", "a"]), None).expect("in memory");
     contents.append(&of(&[1, 2, 3])).expect("fits");
-    let part = contents.snapshot("window", max).expect("between calls");
+    let part = contents.snapshot("window", max, &SnapshotRequest::in_full(1)).expect("between calls");
     let mut restored = MemoryContents::new(&columns());
     restored.restore(&part).expect("its own state");
-    assert_eq!(restored.snapshot("window", max).expect("between calls"), part, "the same bytes");
+    assert_eq!(
+        restored.snapshot("window", max, &SnapshotRequest::in_full(1)).expect("between calls"),
+        part,
+        "the same bytes"
+    );
     let slice = restored.scan(FIRST, Cursor::default(), 10).expect("in memory");
     assert_eq!(slice.rows.items.rows, 3);
     let wrong = MemoryContents::new(&[]).restore(&part).expect_err("other columns");

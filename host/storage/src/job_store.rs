@@ -4,7 +4,7 @@ use std::path::Path;
 
 use millstream_snapshot::{Location, SnapshotMetadata};
 
-use crate::{SnapshotFolder, Storage, StorageError, folder::METADATA};
+use crate::{SnapshotFolder, Storage, StorageError, folder::METADATA, paths};
 
 /// The snapshots of one job.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct CheckpointInfo {
 #[derive(Clone, Debug)]
 pub struct RunStore {
     job: JobStore,
-    folder: String,
+    pub(crate) folder: String,
 }
 
 /// Where a job goes on without being told where.
@@ -70,7 +70,12 @@ impl JobStore {
             let problem = format!("there is no snapshot: expected a file `{METADATA}` in the folder");
             return Err(StorageError::Damaged { path: folder.display().to_string(), problem });
         }
-        load(&Storage::folder(folder)?, "").await
+        // Its files may lie in the folders of checkpoints beside it.
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        match (folder.parent(), folder.file_name().and_then(|name| name.to_str())) {
+            (Some(above), Some(name)) => load(&Storage::folder(above)?, name).await,
+            _ => load(&Storage::folder(&folder)?, "").await,
+        }
     }
 
     /// The jobs that have snapshots in a place.
@@ -151,7 +156,7 @@ impl RunStore {
         self.storage().name_of(&self.folder)
     }
 
-    fn storage(&self) -> &Storage {
+    pub(crate) fn storage(&self) -> &Storage {
         &self.job.storage
     }
 
@@ -217,15 +222,20 @@ impl RunStore {
         self.checkpoint(id).delete().await
     }
 
-    /// Deletes all complete checkpoints but the newest `keep`, and what is left of others before those.
-    pub async fn retain(&self, keep: usize) -> Result<(), StorageError> {
-        let all = self.checkpoints().await?;
-        let complete = all.iter().filter(|c| c.complete);
-        let Some(oldest) = complete.rev().nth(keep.max(1) - 1) else { return Ok(()) };
-        for old in all.iter().take_while(|c| c.id < oldest.id) {
-            self.delete(old.id).await?;
-        }
-        Ok(())
+    /// What a later checkpoint of this run calls a file to which checkpoint `id` refers.
+    pub fn from_later(id: u64, file: &str) -> String {
+        if file.starts_with("../") { file.to_owned() } else { format!("../{CHECKPOINT}{id}/{file}") }
+    }
+
+    /// Whether a snapshot is a checkpoint of this run, so that others may build on it.
+    pub fn has(&self, snapshot: &StoredSnapshot) -> bool {
+        let id = snapshot.metadata.checkpoint;
+        snapshot.name() == self.storage().name_of(&self.checkpoint_folder(id))
+    }
+
+    /// Reads the metadata of a checkpoint.
+    pub(crate) async fn metadata(&self, id: u64) -> Result<SnapshotMetadata, StorageError> {
+        metadata(self.storage(), &self.checkpoint_folder(id)).await
     }
 
     /// The checkpoints of this run, ascending.
@@ -266,26 +276,30 @@ impl RunStore {
         Ok(None)
     }
 
-    fn checkpoint_folder(&self, id: u64) -> String {
+    pub(crate) fn checkpoint_folder(&self, id: u64) -> String {
         format!("{}/{CHECKPOINT}{id}", self.folder)
     }
 }
 
 /// Reads the metadata in a folder, and checks that the files that it refers to are there and long enough.
 pub(crate) async fn load(storage: &Storage, folder: &str) -> Result<StoredSnapshot, StorageError> {
-    let path = if folder.is_empty() { METADATA.to_owned() } else { format!("{folder}/{METADATA}") };
-    let Some(bytes) = storage.get(&path).await? else {
-        let problem = "the file is gone".to_owned();
-        return Err(StorageError::Damaged { path: storage.name_of(&path), problem });
-    };
-    let metadata = SnapshotMetadata::decode(&bytes)
-        .map_err(|source| StorageError::Metadata { path: storage.name_of(&path), source })?;
+    let metadata = metadata(storage, folder).await?;
     let found = StoredSnapshot { metadata, storage: storage.clone(), folder: folder.to_owned() };
     found.check_files().await?;
     Ok(found)
 }
 
-fn numbered(name: &str, prefix: &str) -> Option<u64> {
+async fn metadata(storage: &Storage, folder: &str) -> Result<SnapshotMetadata, StorageError> {
+    let path = paths::join(folder, METADATA);
+    let Some(bytes) = storage.get(&path).await? else {
+        let problem = "the file is gone".to_owned();
+        return Err(StorageError::Damaged { path: storage.name_of(&path), problem });
+    };
+    SnapshotMetadata::decode(&bytes)
+        .map_err(|source| StorageError::Metadata { path: storage.name_of(&path), source })
+}
+
+pub(crate) fn numbered(name: &str, prefix: &str) -> Option<u64> {
     name.strip_prefix(prefix)?.parse().ok()
 }
 
@@ -293,5 +307,5 @@ const ORIGIN: &str = "run.origin";
 const STOPPED: &str = "run.stopped";
 const CONTROL: &str = "run.control";
 const RUN: &str = "run-";
-const CHECKPOINT: &str = "chk-";
+pub(crate) const CHECKPOINT: &str = "chk-";
 const SAVEPOINT: &str = "savepoint-";

@@ -6,7 +6,7 @@
 //! ```text
 //! <dir>/<job>/run-00001/run.origin        where the run was restored from, empty if it began at the beginning
 //!                      /chk-3/_metadata   written last, with one atomic put: without it there is no checkpoint
-//!                      /chk-3/map-0       state of subtasks
+//!                      /chk-3/subtask-0   state of a subtask; later checkpoints may refer to it
 //!                      /run.control       how the process that has the run is spoken to, while there is one
 //!                      /run.stopped       the savepoint at which it was stopped, if at one
 //!           /savepoint-00001/_metadata    what the user asked for, unless a place was named
@@ -18,7 +18,9 @@
 mod error;
 mod folder;
 mod job_store;
+mod paths;
 mod read;
+mod retain;
 mod storage;
 #[cfg(test)]
 mod tests;

@@ -6,28 +6,38 @@ use bytes::Bytes;
 use millstream_snapshot::{ChunkMetadata, Location, ModuleMetadata, StateMetadata, checksum};
 use millstream_types::{StateChunk, StatePart};
 
-use crate::{StorageError, StoredSnapshot};
+use crate::{StorageError, StoredSnapshot, paths};
 
 impl StoredSnapshot {
     /// Reads the chunks of a state.
     pub async fn read(&self, state: &StateMetadata) -> Result<StatePart, StorageError> {
-        let bytes = match &state.location {
-            Location::Inline(bytes) => slices(bytes, &state.chunks),
-            Location::File(file) => self.read_file(file, &state.chunks).await?,
-        };
+        let mut bytes = vec![Bytes::new(); state.chunks.len()];
+        for (place, location) in state.places.iter().enumerate() {
+            let there = state.chunks.iter().enumerate().filter(|(_, c)| usize::from(c.place) == place);
+            let (at, chunks): (Vec<usize>, Vec<ChunkMetadata>) = there.map(|(at, c)| (at, *c)).unzip();
+            let read = match location {
+                Location::Inline(bytes) => slices(bytes, &chunks),
+                Location::File(file) => self.read_file(file, &chunks).await?,
+            };
+            at.into_iter().zip(read).for_each(|(at, read)| bytes[at] = read);
+        }
         let mut chunks = Vec::with_capacity(bytes.len());
         for (described, bytes) in state.chunks.iter().zip(bytes) {
             self.check(state, described, &bytes)?;
-            chunks.push(StateChunk { key_group: described.key_group, bytes: bytes.into() });
+            chunks.push(StateChunk {
+                key_group: described.key_group,
+                kind: described.kind,
+                bytes: bytes.into(),
+            });
         }
         let (name, columns) = (state.name.clone(), state.columns.clone());
-        Ok(StatePart { name, form: state.form, version: state.version, columns, chunks })
+        Ok(StatePart { name, form: state.form, version: state.version, columns, base: None, chunks })
     }
 
     async fn read_file(&self, file: &str, chunks: &[ChunkMetadata]) -> Result<Vec<Bytes>, StorageError> {
         // Places do not know of empty ranges.
         let some = chunks.iter().filter(|c| c.length > 0);
-        let ranges: Vec<_> = some.map(|c| c.offset..c.offset.saturating_add(c.length)).collect();
+        let ranges: Vec<_> = some.map(|c| c.offset..c.end()).collect();
         let mut read = self.storage.get_ranges(&self.path(file), &ranges).await?.into_iter();
         let bytes =
             |c: &ChunkMetadata| if c.length > 0 { read.next().unwrap_or_default() } else { Bytes::new() };
@@ -50,9 +60,9 @@ impl StoredSnapshot {
         if length == chunk.length && hash == chunk.checksum {
             return Ok(());
         }
-        let path = match &state.location {
-            Location::File(file) => self.storage.name_of(&self.path(file)),
-            Location::Inline(_) => self.name(),
+        let path = match state.places.get(usize::from(chunk.place)) {
+            Some(Location::File(file)) => self.storage.name_of(&self.path(file)),
+            _ => self.name(),
         };
         let (at, name) = (chunk.offset, &state.name);
         let problem = format!(
@@ -66,10 +76,11 @@ impl StoredSnapshot {
     pub(crate) async fn check_files(&self) -> Result<(), StorageError> {
         let mut needed: BTreeMap<&str, u64> = BTreeMap::new();
         for state in self.metadata.states() {
-            let Location::File(file) = &state.location else { continue };
-            let end = state.chunks.iter().map(|c| c.offset.saturating_add(c.length)).max().unwrap_or(0);
-            let needed = needed.entry(file).or_default();
-            *needed = end.max(*needed);
+            for chunk in &state.chunks {
+                let Some(Location::File(file)) = state.places.get(usize::from(chunk.place)) else { continue };
+                let needed = needed.entry(file).or_default();
+                *needed = chunk.end().max(*needed);
+            }
         }
         for module in self.metadata.program.iter().flat_map(|program| &program.modules) {
             needed.insert(&module.file, module.length);
@@ -87,12 +98,12 @@ impl StoredSnapshot {
     }
 
     fn path(&self, file: &str) -> String {
-        if self.folder.is_empty() { file.to_owned() } else { format!("{}/{file}", self.folder) }
+        paths::join(&self.folder, file)
     }
 }
 
 fn slices(bytes: &[u8], chunks: &[ChunkMetadata]) -> Vec<Bytes> {
     // Decoding has seen to it that they lie within.
-    let slice = |c: &ChunkMetadata| bytes.get(c.offset as usize..(c.offset + c.length) as usize);
+    let slice = |c: &ChunkMetadata| bytes.get(c.offset as usize..c.end() as usize);
     chunks.iter().map(|c| Bytes::copy_from_slice(slice(c).unwrap_or_default())).collect()
 }

@@ -117,6 +117,13 @@ impl Storage {
         Ok((listed.common_prefixes.iter().map(name).collect(), objects.collect()))
     }
 
+    /// The paths of all objects below a folder.
+    pub(crate) async fn list_all(&self, folder: &str) -> Result<Vec<String>, StorageError> {
+        let listed: Result<Vec<_>, _> = self.store.list(Some(&Key::from(folder))).try_collect().await;
+        let listed = listed.map_err(|e| StorageError::access(self.name_of(folder), "list the folder", e))?;
+        Ok(listed.into_iter().map(|object| object.location.to_string()).collect())
+    }
+
     /// Deletes everything below a folder, what `first` names before all else. What is gone already is no error.
     pub(crate) async fn delete_all(&self, folder: &str, first: &str) -> Result<(), StorageError> {
         let failed = |e| StorageError::access(self.name_of(folder), "delete the folder", e);

@@ -18,7 +18,7 @@ fn store(folder: &Path) -> JobStore {
 }
 
 fn part() -> StatePart {
-    let chunk = |group, bytes: &[u8]| StateChunk { key_group: Some(KeyGroup(group)), bytes: bytes.to_vec() };
+    let chunk = |group, bytes: &[u8]| StateChunk::whole(KeyGroup(group), bytes.to_vec());
     StatePart::plain("count", StateForm::Value, vec![chunk(1, b"one"), chunk(7, b"seven")])
 }
 
@@ -28,10 +28,14 @@ async fn checkpoint(run: &RunStore, id: u64) {
     let bytes: Vec<u8> = part.chunks.iter().flat_map(|c| c.bytes.clone()).collect();
     let location = run.put_state(id, "count-0", bytes).await.expect("stored");
     let state = StateMetadata::of_part(&part, location, 0);
+    run.put_metadata(&metadata(id, state)).await.expect("stored");
+}
+
+fn metadata(id: u64, state: StateMetadata) -> SnapshotMetadata {
     let subtask = SubtaskMetadata { states: vec![state], ..SubtaskMetadata::default() };
     let operator =
         OperatorMetadata { id: "count".into(), key: Vec::new(), subtasks: vec![subtask], shared: Vec::new() };
-    let metadata = SnapshotMetadata {
+    SnapshotMetadata {
         checkpoint: id,
         kind: SnapshotKind::Checkpoint,
         job: "job".into(),
@@ -40,8 +44,7 @@ async fn checkpoint(run: &RunStore, id: u64) {
         completed: 0,
         operators: vec![operator],
         program: None,
-    };
-    run.put_metadata(&metadata).await.expect("stored");
+    }
 }
 
 /// Every file below a folder.
@@ -96,23 +99,75 @@ fn a_new_run_goes_on_from_its_origin_and_not_from_earlier_runs() {
     });
 }
 
+/// Stores a checkpoint of one state. `whole` groups are written in full, and changes of all others upon `base`.
+async fn build_on(
+    run: &RunStore,
+    id: u64,
+    base: Option<&SnapshotMetadata>,
+    whole: &[u16],
+) -> SnapshotMetadata {
+    let chunk = |group: u16| match base.is_none() || whole.contains(&group) {
+        true => StateChunk::whole(KeyGroup(group), vec![group as u8; 8]),
+        false => StateChunk::changes(KeyGroup(group), vec![id as u8; 2]),
+    };
+    let part = StatePart::plain("count", StateForm::Value, (0..10).map(chunk).collect());
+    let bytes = part.chunks.iter().flat_map(|c| c.bytes.clone()).collect();
+    let location = run.put_state(id, "subtask-0", bytes).await.expect("stored");
+    let mut state = StateMetadata::of_part(&part, location, 0);
+    if let Some(base) = base {
+        let of_base = &base.operators[0].subtasks[0].states[0];
+        let moved = |file: &str| RunStore::from_later(base.checkpoint, file);
+        state = state.upon(of_base, moved).expect("the same columns");
+    }
+    metadata(id, state)
+}
+
+/// Every checkpoint builds on the one before it, one of ten is never complete, another is given up after a later one has
+/// been begun. What is there in the end is what the three that are kept refer to.
 #[test]
-fn old_checkpoints_go_and_leave_nothing() {
+fn of_a_hundred_checkpoints_three_are_kept_with_what_they_refer_to() {
     let folder = TempDir::new().expect("a temporary folder");
     run(async {
         let run = store(folder.path()).begin_run(None).await.expect("stored");
+        let (mut base, mut turn): (Option<SnapshotMetadata>, u64) = (None, 0);
         for id in 1..=100 {
+            let whole = [(turn % 10) as u16];
+            let made = build_on(&run, id, base.as_ref(), &whole).await;
             if id % 10 == 5 {
-                run.put_state(id, "torn-0", vec![0]).await.expect("stored");
-            } else {
-                checkpoint(&run, id).await;
+                continue;
             }
-            run.retain(3).await.expect("deleted");
+            run.put_metadata(&made).await.expect("stored");
+            // Another that builds on the same one is under way: what it needs is still there.
+            let under_way = build_on(&run, id + 1000, base.as_ref(), &whole).await;
+            run.retain(3, &base.iter().collect::<Vec<_>>()).await.expect("deleted");
+            for file in under_way.files() {
+                let path = folder.path().join(paths::join(&format!("job/run-00001/chk-{}", id + 1000), file));
+                assert!(path.is_file(), "{} after {id}", path.display());
+            }
+            run.delete(id + 1000).await.expect("given up");
+            (base, turn) = (Some(made), turn + 1);
         }
-        let left = run.checkpoints().await.expect("readable");
-        assert_eq!(left, [98, 99, 100].map(|id| CheckpointInfo { id, complete: true }));
+        run.retain(3, &[]).await.expect("deleted");
+        let mut expected = vec!["run.origin".to_owned()];
+        for id in [98, 99, 100] {
+            let kept = run.load(id).await.expect("whole");
+            let state = &kept.metadata.operators[0].subtasks[0].states[0];
+            let read = kept.read(state).await.expect("whole").len();
+            assert!((10 * 8..=2 * 10 * 8 + 20).contains(&read), "{read} bytes");
+            expected.push(format!("chk-{id}/_metadata"));
+            expected.extend(kept.metadata.files().iter().map(|f| paths::join(&format!("chk-{id}"), f)));
+        }
+        let root = folder.path().join("job/run-00001");
+        let mut expected: Vec<String> =
+            expected.iter().map(|path| root.join(path).display().to_string()).collect();
+        expected.sort();
+        expected.dedup();
+        assert_eq!(files(folder.path()), expected);
+        let named = run.load(99).await.expect("whole").name();
+        let opened = JobStore::open(named.as_ref()).await.expect("files beside it are found");
+        let state = &opened.metadata.operators[0].subtasks[0].states[0];
+        assert!(opened.read(state).await.is_ok() && run.has(&opened));
     });
-    assert_eq!(files(folder.path()).len(), 3 * 2 + 1, "metadata and state each, and the run");
 }
 
 #[test]

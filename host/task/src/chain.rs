@@ -13,7 +13,7 @@ use millstream_operator::{
     Collector, Operator, OperatorContext, OperatorError, OperatorMetrics, Progress, SourceOperator,
     SourceProgress,
 };
-use millstream_types::{Barrier, Batch, OperatorId, StatePart, StreamElement};
+use millstream_types::{Barrier, Batch, OperatorId, SnapshotRequest, StatePart, StreamElement};
 
 use crate::{ResultPartition, TaskError, output::SendError};
 
@@ -151,14 +151,14 @@ impl Chain {
     /// What the operators keep, the head first.
     pub(crate) async fn snapshot(
         &mut self,
-        checkpoint: u64,
+        request: &SnapshotRequest,
     ) -> Result<Vec<(OperatorId, Vec<StatePart>)>, TaskError> {
         let mut snapshot = Vec::with_capacity(self.operators.len());
         for index in 0..self.operators.len() {
             let ChainedOperator { operator, ctx, .. } = &mut self.operators[index];
             let id = ctx.operator.clone();
             let parts = match operator {
-                Some(operator) => operator.snapshot(checkpoint).await,
+                Some(operator) => operator.snapshot(request).await,
                 None => Ok(Vec::new()),
             };
             snapshot.push((id, parts.map_err(|e| self.failed(index, e))?));

@@ -18,7 +18,7 @@
 
 use std::time::{Duration, Instant};
 
-use millstream_types::{Barrier, OperatorId, StatePart};
+use millstream_types::{Barrier, OperatorId, SnapshotRequest, StatePart};
 use tokio::sync::mpsc;
 
 use crate::{Chain, TaskError};
@@ -124,11 +124,11 @@ impl Checkpoints {
         alignment: Duration,
         chain: &mut Chain,
     ) -> Result<(), TaskError> {
-        let id = barrier.id;
+        let request = SnapshotRequest::at(&barrier);
         chain.barrier(barrier).await?;
-        self.taken = id;
-        self.announced.retain(|barrier| barrier.id > id);
-        self.snapshot(Moment { checkpoint: id, ended: false, alignment }, Vec::new(), chain).await
+        self.taken = request.checkpoint;
+        self.announced.retain(|barrier| barrier.id > request.checkpoint);
+        self.snapshot(Moment { request, ended: false, alignment }, Vec::new(), chain).await
     }
 
     /// Says that the end of input has been processed, and takes the snapshots of what was announced before.
@@ -137,7 +137,7 @@ impl Checkpoints {
             link.report(CheckpointReport::Ended);
         }
         for barrier in std::mem::take(&mut self.announced) {
-            self.snapshot(Moment::ended(barrier.id), Vec::new(), chain).await?;
+            self.snapshot(Moment::ended(&barrier), Vec::new(), chain).await?;
         }
         Ok(())
     }
@@ -150,21 +150,21 @@ impl Checkpoints {
         chain: &mut Chain,
     ) -> Result<(), TaskError> {
         let Some(link) = &self.link else { return Ok(()) };
-        let Moment { checkpoint, ended, alignment } = moment;
+        let Moment { request, ended, alignment } = moment;
         let since = Instant::now();
-        let mut operators = chain.snapshot(checkpoint).await?;
+        let mut operators = chain.snapshot(&request).await?;
         if let Some((_, parts)) = operators.first_mut() {
             parts.extend(head);
         }
         let snapshot = TaskSnapshot { ended, alignment, pause: since.elapsed(), operators };
-        link.report(CheckpointReport::Snapshot { checkpoint, snapshot });
+        link.report(CheckpointReport::Snapshot { checkpoint: request.checkpoint, snapshot });
         Ok(())
     }
 }
 
 /// When a snapshot is taken.
 pub(crate) struct Moment {
-    pub(crate) checkpoint: u64,
+    pub(crate) request: SnapshotRequest,
     /// Whether the end of input has been processed.
     pub(crate) ended: bool,
     /// How long its barrier took to come through all channels.
@@ -173,12 +173,12 @@ pub(crate) struct Moment {
 
 impl Moment {
     /// At a barrier that came at once.
-    pub(crate) fn running(checkpoint: u64) -> Self {
-        Self { checkpoint, ended: false, alignment: Duration::ZERO }
+    pub(crate) fn running(request: SnapshotRequest) -> Self {
+        Self { request, ended: false, alignment: Duration::ZERO }
     }
 
     /// Behind the end of input.
-    pub(crate) fn ended(checkpoint: u64) -> Self {
-        Self { checkpoint, ended: true, alignment: Duration::ZERO }
+    pub(crate) fn ended(barrier: &Barrier) -> Self {
+        Self { request: SnapshotRequest::at(barrier), ended: true, alignment: Duration::ZERO }
     }
 }

@@ -7,7 +7,7 @@ use std::{future::poll_fn, panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::FutureExt;
 use millstream_operator::{Assignment, SourceOperator, SourceProgress, Split};
-use millstream_types::{MAX_WATERMARK, StatePart};
+use millstream_types::{MAX_WATERMARK, SnapshotRequest, StatePart};
 use tokio::sync::watch;
 
 use crate::{
@@ -133,7 +133,7 @@ async fn take_part_to_the_end(
         match mailbox.next().await {
             Mail::Checkpoint(barrier) => {
                 let head = source.map(|source| source.snapshot(barrier.id, chain)).unwrap_or_default();
-                checkpoints.snapshot(Moment::ended(barrier.id), head, chain).await?;
+                checkpoints.snapshot(Moment::ended(&barrier), head, chain).await?;
             }
             Mail::Complete { checkpoint, last } => {
                 chain.checkpoint_complete(checkpoint).await?;
@@ -320,10 +320,11 @@ impl SourceReading {
         match mail {
             Mail::Stop => return Ok(Some(ReadingEnd::Input)),
             Mail::Checkpoint(barrier) => {
-                let (id, stop) = (barrier.id, barrier.stop);
+                let (request, stop) = (SnapshotRequest::at(&barrier), barrier.stop);
+                let id = request.checkpoint;
                 chain.barrier(barrier).await?;
                 let head = self.snapshot(id, chain)?;
-                checkpoints.snapshot(Moment::running(id), head, chain).await?;
+                checkpoints.snapshot(Moment::running(request), head, chain).await?;
                 if stop {
                     return Ok(match stand_still(id, chain, mailbox, checkpoints, None).await? {
                         AfterStop::Stopped => Some(ReadingEnd::Stop),

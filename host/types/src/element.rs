@@ -39,6 +39,8 @@ pub struct Barrier {
     pub triggered: i64,
     /// Whether the job stops at it: nothing follows, unless its snapshot is given up.
     pub stop: bool,
+    /// The complete checkpoint of this run on which what is stored may build, if there is one.
+    pub base: Option<u64>,
 }
 
 /// What a subtask does with a channel that has passed a barrier which others have not.

@@ -29,5 +29,5 @@ pub use manifest::{
 };
 pub use positions::{Positions, RecordNumbers, RecordUnit};
 pub use schema::{DataType, Field, ParseTypeError, Schema};
-pub use state_part::{Dealing, StateChunk, StateForm, StatePart};
+pub use state_part::{ChunkKind, Dealing, SnapshotRequest, StateChunk, StateForm, StatePart};
 pub use time::{MAX_WATERMARK, MIN_WATERMARK, NO_TIME, Window};

@@ -1,9 +1,36 @@
 //! State as bytes: what operators hand over at a checkpoint and take back at a restore.
 //!
-//! A part is one state of one operator subtask. Its chunks are what a restore deals out: keyed state has a chunk a key
-//! group, which goes to whoever owns that; other forms have a chunk an item.
+//! A part is one state of one operator subtask. Its chunks are what a restore deals out: keyed state has chunks by key
+//! group, which go to whoever owns that; other forms have a chunk an item.
+//!
+//! A part of keyed state need not have everything: it may build on what a complete checkpoint of the same run has. What a
+//! key group has is then its last whole chunk, which may be in an earlier checkpoint, and the changes behind that in order.
 
-use crate::{Column, KeyGroup};
+use crate::{Barrier, BarrierKind, Column, KeyGroup};
+
+/// What a snapshot of an operator is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotRequest {
+    /// The number of the snapshot.
+    pub checkpoint: u64,
+    /// The complete checkpoint of this run on which the snapshot may build. With none it has everything.
+    pub base: Option<u64>,
+    /// Whether a later one may build on it.
+    pub base_of_later: bool,
+}
+
+impl SnapshotRequest {
+    /// The snapshot that is taken at a barrier. What a user asks for has everything, and nothing builds on it.
+    pub fn at(barrier: &Barrier) -> Self {
+        let checkpoint = barrier.kind == BarrierKind::Checkpoint;
+        Self { checkpoint: barrier.id, base: barrier.base.filter(|_| checkpoint), base_of_later: checkpoint }
+    }
+
+    /// A snapshot that has everything and on which nothing builds.
+    pub fn in_full(checkpoint: u64) -> Self {
+        Self { checkpoint, base: None, base_of_later: false }
+    }
+}
 
 /// What a part of a snapshot is. It decides how its bytes are read and to whom they go at another parallelism. The
 /// numbers are on disk for ever.
@@ -135,6 +162,9 @@ pub struct StatePart {
     pub version: u32,
     /// The columns of its rows; none where it has no rows.
     pub columns: Vec<Column>,
+    /// The checkpoint that it builds on: key groups that have no whole chunk here go on from what they have there. In a
+    /// part that is restored: the checkpoint of which it has everything and on which the next one may build.
+    pub base: Option<u64>,
     /// Its content; keyed state by key group, ascending.
     pub chunks: Vec<StateChunk>,
 }
@@ -142,7 +172,7 @@ pub struct StatePart {
 impl StatePart {
     /// A part without columns.
     pub fn plain(name: &str, form: StateForm, chunks: Vec<StateChunk>) -> Self {
-        Self { name: name.to_owned(), form, version: 1, columns: Vec::new(), chunks }
+        Self { name: name.to_owned(), form, version: 1, columns: Vec::new(), base: None, chunks }
     }
 
     /// How many bytes it has.
@@ -161,6 +191,8 @@ impl StatePart {
 pub struct StateChunk {
     /// The key group that it belongs to; none where the part is not keyed.
     pub key_group: Option<KeyGroup>,
+    /// Whether it has everything or what has changed.
+    pub kind: ChunkKind,
     /// What it has.
     pub bytes: Vec<u8>,
 }
@@ -168,8 +200,28 @@ pub struct StateChunk {
 impl StateChunk {
     /// A chunk of state that is not keyed.
     pub fn item(bytes: Vec<u8>) -> Self {
-        Self { key_group: None, bytes }
+        Self { key_group: None, kind: ChunkKind::Whole, bytes }
     }
+
+    /// All that a key group has.
+    pub fn whole(key_group: KeyGroup, bytes: Vec<u8>) -> Self {
+        Self { key_group: Some(key_group), kind: ChunkKind::Whole, bytes }
+    }
+
+    /// What has changed in a key group.
+    pub fn changes(key_group: KeyGroup, bytes: Vec<u8>) -> Self {
+        Self { key_group: Some(key_group), kind: ChunkKind::Changes, bytes }
+    }
+}
+
+/// What a chunk has of its key group. The numbers are on disk for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ChunkKind {
+    /// Everything: what was there before counts no more.
+    Whole = 0,
+    /// Keys that have gone, and the others that have changed, with all that they have now.
+    Changes = 1,
 }
 
 #[cfg(test)]

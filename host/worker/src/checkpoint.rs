@@ -19,6 +19,7 @@ use millstream_operator::Clock;
 use millstream_protocol::{
     CheckpointAction, CheckpointCoordinator, CheckpointFailure, CheckpointSettings, Participants,
 };
+use millstream_snapshot::SnapshotMetadata;
 use millstream_storage::{RunStore, SnapshotFolder, StorageError};
 use millstream_task::{CheckpointReport, Mail, SubtaskEnd, TaskError};
 use millstream_types::{Alignment, Barrier, BarrierKind};
@@ -33,7 +34,7 @@ use crate::{
 };
 use asked::{Asked, Place};
 use collect::Collected;
-use store::{Stored, store_snapshot};
+use store::{Base, StoreError, Stored, store_snapshot};
 
 pub(crate) use collect::{Layout, Participant};
 pub use program::JobFileText;
@@ -84,6 +85,8 @@ pub(crate) struct CheckpointService {
     asked: BTreeMap<u64, Asked>,
     /// The savepoint that is taken at the end of input, if somebody has asked for that.
     drained: Option<Asked>,
+    /// The last complete checkpoint of this run, on which others may build.
+    base: Option<Arc<SnapshotMetadata>>,
     work: JoinSet<Work>,
 }
 
@@ -99,6 +102,10 @@ struct Pending {
     bytes: u64,
     /// Who asked for it, if somebody did.
     asked: Option<Asked>,
+    /// What it may build on.
+    base: Option<Arc<SnapshotMetadata>>,
+    /// What is being written, once all is there.
+    metadata: Option<Arc<SnapshotMetadata>>,
 }
 
 /// What has been done beside.
@@ -106,7 +113,7 @@ enum Work {
     Snapshot {
         checkpoint: u64,
         participant: usize,
-        stored: Result<Stored, StorageError>,
+        stored: Result<Stored, StoreError>,
     },
     Metadata {
         checkpoint: u64,
@@ -118,11 +125,12 @@ enum Work {
 }
 
 impl CheckpointService {
-    /// A service whose first checkpoint is number `first`.
+    /// A service whose first checkpoint is number `first` and may build on `base`.
     pub(crate) fn new(
         options: CheckpointOptions,
         layout: Layout,
         first: u64,
+        base: Option<Arc<SnapshotMetadata>>,
         connections: Connections,
     ) -> Self {
         let started = Instant::now();
@@ -137,6 +145,7 @@ impl CheckpointService {
             coordinator,
             started,
             pending: BTreeMap::new(),
+            base,
             asked: BTreeMap::new(),
             drained: None,
             work: JoinSet::new(),
@@ -179,8 +188,13 @@ impl CheckpointService {
             CheckpointReport::Snapshot { checkpoint, snapshot } => {
                 if let Some(pending) = self.pending.get(&checkpoint) {
                     let folder = pending.folder.clone();
+                    let subtask = match self.layout.participants[participant] {
+                        Participant::Subtask(index) => index,
+                        Participant::Enumerator => 0,
+                    };
+                    let base = Base { metadata: pending.base.clone(), subtask };
                     self.work.spawn(async move {
-                        let stored = store_snapshot(&folder, participant, snapshot).await;
+                        let stored = store_snapshot(&folder, participant, snapshot, base).await;
                         Work::Snapshot { checkpoint, participant, stored }
                     });
                 }
@@ -248,18 +262,39 @@ impl CheckpointService {
         };
         let triggered = self.connections.clock.now();
         let collected = Collected::new(self.layout.clone());
-        let since = Instant::now();
-        self.pending.insert(id, Pending { triggered, since, kind, folder, collected, bytes: 0, asked });
-        let barrier = Barrier { id, kind, alignment: self.options.alignment, triggered, stop };
+        // What a user asks for has everything.
+        let base = self.base.clone().filter(|_| kind == BarrierKind::Checkpoint);
+        let barrier = Barrier {
+            id,
+            kind,
+            alignment: self.options.alignment,
+            triggered,
+            stop,
+            base: base.as_ref().map(|base| base.checkpoint),
+        };
+        let pending = Pending {
+            triggered,
+            since: Instant::now(),
+            kind,
+            folder,
+            collected,
+            bytes: 0,
+            asked,
+            base,
+            metadata: None,
+        };
+        self.pending.insert(id, pending);
         self.mail_all(&Mail::Checkpoint(barrier));
     }
 
     fn store(&mut self, id: u64) {
-        let Some(pending) = self.pending.get(&id) else { return };
+        let Some(pending) = self.pending.get_mut(&id) else { return };
         let completed = self.connections.clock.now();
         let mut metadata = pending.collected.metadata(id, pending.kind, pending.triggered, completed);
         let program = Some(self.layout.program.clone()).filter(|_| pending.kind == BarrierKind::Savepoint);
         metadata.program = program.as_ref().map(|content| content.program.clone());
+        let metadata = Arc::new(metadata);
+        pending.metadata = Some(metadata.clone());
         let folder = pending.folder.clone();
         let ends = pending.asked.as_ref().is_some_and(Asked::ends_run).then(|| self.options.run.clone());
         self.work.spawn(async move {
@@ -300,6 +335,7 @@ impl CheckpointService {
             self.mail_all(&Mail::Complete { checkpoint: id, last });
         }
         if kind == BarrierKind::Checkpoint {
+            self.base = pending.metadata;
             self.delete_old();
         }
     }
@@ -316,10 +352,15 @@ impl CheckpointService {
         }
     }
 
-    /// Deletes what is older than what is kept, also what is left of checkpoints that were given up.
+    /// Deletes what is older than what is kept, also what is left of checkpoints that were given up. What those under
+    /// way build on stays.
     fn delete_old(&mut self) {
         let (run, keep) = (self.options.run.clone(), self.options.retain);
-        self.work.spawn(async move { Work::Deleted(run.retain(keep).await) });
+        let bases: Vec<_> = self.pending.values().filter_map(|pending| pending.base.clone()).collect();
+        self.work.spawn(async move {
+            let bases: Vec<&SnapshotMetadata> = bases.iter().map(AsRef::as_ref).collect();
+            Work::Deleted(run.retain(keep, &bases).await)
+        });
     }
 
     fn mail_all(&self, mail: &Mail) {

@@ -51,8 +51,12 @@ impl Execution {
         board: &Board,
     ) -> Result<Self, StartError> {
         let JobSpec { plan, blueprint, options, program } = spec;
+        let of_run =
+            |snapshot: &StoredSnapshot| options.checkpoints.as_ref().is_some_and(|c| c.run.has(snapshot));
+        let is_base = restore.as_deref().is_some_and(of_run);
+        let base = restore.as_ref().filter(|_| is_base).map(|snapshot| Arc::new(snapshot.metadata.clone()));
         let restore = restore
-            .map(|snapshot| RestorePlan::new(snapshot, plan, options.allow_dropped_state))
+            .map(|snapshot| RestorePlan::new(snapshot, is_base, plan, options.allow_dropped_state))
             .transpose()?;
         let (reports, reported) = mpsc::unbounded_channel();
         let link = |participant| {
@@ -114,7 +118,7 @@ impl Execution {
                 clock: options.clock.clone(),
             };
             let layout = layout(plan, program, splits.len());
-            let service = CheckpointService::new(checkpoints.clone(), layout, first, connections);
+            let service = CheckpointService::new(checkpoints.clone(), layout, first, base, connections);
             services.spawn(service.run());
         }
         let ends = Ends { reports: ends, end: JobEnd::Finished };
@@ -266,7 +270,7 @@ fn start_enumerators(
 /// Who takes part in the checkpoints of a job with so many sources.
 fn layout(plan: &Plan, program: &Arc<ProgramContent>, sources: usize) -> Layout {
     let keys = plan.logical.nodes.iter().map(|node| (node.id.to_string(), key_of(node)));
-    let subtasks = plan.execution.subtasks.iter().map(|_| Participant::Subtask);
+    let subtasks = plan.execution.subtasks.iter().map(|s| Participant::Subtask(s.index.index()));
     Layout {
         job: plan.logical.job.name.to_string(),
         max_parallelism: plan.logical.job.max_parallelism,

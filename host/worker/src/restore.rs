@@ -76,14 +76,17 @@ pub(crate) struct RestorePlan {
     snapshot: Arc<StoredSnapshot>,
     /// What the operators of the job keep.
     wanted: Arc<[WantedOperator]>,
+    /// Whether checkpoints may build on it.
+    is_base: bool,
     /// Whether all sources that reach a vertex had ended, by vertex.
     sources_ended: Arc<[bool]>,
 }
 
 impl RestorePlan {
-    /// Checks that a job can go on from a snapshot.
+    /// Checks that a job can go on from a snapshot, on which checkpoints may build if it is one of their run.
     pub(crate) fn new(
         snapshot: Arc<StoredSnapshot>,
+        is_base: bool,
         plan: &Plan,
         allow_dropped: bool,
     ) -> Result<Self, RestoreError> {
@@ -92,7 +95,7 @@ impl RestorePlan {
             return Err(RestoreError::Refused(report));
         }
         let sources_ended = sources_ended(&snapshot, plan).into();
-        Ok(Self { snapshot, wanted: wanted::wanted(plan).into(), sources_ended })
+        Ok(Self { snapshot, wanted: wanted::wanted(plan).into(), is_base, sources_ended })
     }
 
     /// Whether the snapshot has an operator.
@@ -115,7 +118,11 @@ impl RestorePlan {
                     let state = state_of(operator, subtask.index.0, subtask.parallelism, max);
                     ended &= state.ended;
                     for state in state.states.iter().filter(|s| s.form != StateForm::Splits) {
-                        parts.extend(self.part(operator, state).await?);
+                        // At another parallelism a subtask's chunks are described elsewhere.
+                        let same = operator.subtasks.len() == subtask.parallelism as usize;
+                        let base = (self.is_base && same).then_some(self.snapshot.metadata.checkpoint);
+                        let part = self.part(operator, state, base).await?;
+                        parts.extend(part);
                     }
                 }
             }
@@ -124,18 +131,20 @@ impl RestorePlan {
         Ok(Restore { ended, operators })
     }
 
-    /// A state as the operator wants it; none if it is dropped.
+    /// A state as the operator wants it; none if it is dropped. Of one that stays as it is `base` says what it is of.
     async fn part(
         &self,
         operator: &OperatorMetadata,
         state: &StateMetadata,
+        base: Option<u64>,
     ) -> Result<Option<StatePart>, RestoreError> {
         let Some(wanted) = self.wanted.iter().find(|wanted| wanted.id == operator.id) else {
             return Ok(None);
         };
         match verdict_on(state, operator, wanted) {
             Verdict::Missing | Verdict::New | Verdict::Incompatible(_) => Ok(None),
-            Verdict::Same | Verdict::Migrated { .. } => Ok(Some(self.snapshot.read(state).await?)),
+            Verdict::Same => Ok(Some(StatePart { base, ..self.snapshot.read(state).await? })),
+            Verdict::Migrated { .. } => Ok(Some(self.snapshot.read(state).await?)),
             Verdict::Widened(_) => {
                 let part = self.snapshot.read(state).await?;
                 let found = wanted.states.iter().find(|w| w.name == state.name && w.form == state.form);

@@ -309,6 +309,7 @@ const BARRIER: Barrier = Barrier {
     alignment: Alignment::Aligned,
     triggered: 0,
     stop: false,
+    base: None,
 };
 
 fn with_parallelism_1(plan: Plan) -> Plan {

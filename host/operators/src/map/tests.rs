@@ -172,6 +172,7 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
         alignment: Alignment::Aligned,
         triggered: 0,
         stop: false,
+        base: None,
     };
     let run = |lifecycle: Vec<Lifecycle>| {
         let spec = MapSpec { lifecycle, ..spec.clone() };

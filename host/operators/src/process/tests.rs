@@ -368,6 +368,7 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
         alignment: Alignment::Aligned,
         triggered: 0,
         stop: false,
+        base: None,
     };
     block_on(operator.before_barrier(&barrier, &mut out)).expect("goes on");
     assert_eq!(drain(&mut out), rows(&["0: @10 1"]));

@@ -7,7 +7,7 @@ use arrow_array::{Int64Array, cast::AsArray, types::Int64Type};
 use millstream_operator::OperatorError;
 use millstream_state::{MemoryAccumulators, WindowAccumulators};
 use millstream_types::{
-    Column, Columns, DataType, EncodedKeys, MaxParallelism, StateForm, StatePart, Window,
+    Column, Columns, DataType, EncodedKeys, MaxParallelism, SnapshotRequest, StateForm, StatePart, Window,
 };
 
 use super::assign::Part;
@@ -72,8 +72,12 @@ impl CountTrigger {
     }
 
     /// The counts, as a part of a snapshot.
-    pub(super) fn snapshot(&mut self, max: MaxParallelism) -> Result<StatePart, OperatorError> {
-        Ok(self.counts.snapshot(COUNTS, max)?)
+    pub(super) fn snapshot(
+        &mut self,
+        max: MaxParallelism,
+        request: &SnapshotRequest,
+    ) -> Result<StatePart, OperatorError> {
+        Ok(self.counts.snapshot(COUNTS, max, request)?)
     }
 
     /// Takes the parts that are its own out of a snapshot.

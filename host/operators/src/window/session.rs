@@ -9,7 +9,9 @@ use millstream_state::{
     Cursor, MemorySessionAccumulators, MemorySessionContents, SessionAccumulators, SessionContents,
     SessionState,
 };
-use millstream_types::{Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, StatePart, Window};
+use millstream_types::{
+    Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, SnapshotRequest, StatePart, Window,
+};
 
 use super::{
     Trigger, WindowFunction, WindowSpec,
@@ -417,11 +419,11 @@ impl Operator for SessionWindows {
         self.interval.waiting().into_iter().chain(end).min()
     }
 
-    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+    async fn snapshot(&mut self, request: &SnapshotRequest) -> Result<Vec<StatePart>, OperatorError> {
         let max = self.calls.ctx().max_parallelism;
-        let mut parts = vec![self.state_mut().snapshot(WINDOWS, max)?, number(CLOCK, self.clock)];
+        let mut parts = vec![self.state_mut().snapshot(WINDOWS, max, request)?, number(CLOCK, self.clock)];
         if let Some(count) = &mut self.count {
-            parts.push(count.snapshot(max)?);
+            parts.push(count.snapshot(max, request)?);
         }
         parts.extend(self.calls.calls().snapshot());
         Ok(parts)

@@ -9,7 +9,9 @@ use arrow_array::{Int64Array, cast::AsArray, types::Int64Type};
 use hashbrown::HashMap;
 use millstream_operator::OperatorError;
 use millstream_state::{MemorySessionAccumulators, SessionAccumulators, SessionState};
-use millstream_types::{Column, Columns, DataType, EncodedKeys, MaxParallelism, StateForm, StatePart};
+use millstream_types::{
+    Column, Columns, DataType, EncodedKeys, MaxParallelism, SnapshotRequest, StateForm, StatePart,
+};
 
 use crate::{kept::COUNTS, subtask_state::take_parts};
 
@@ -67,8 +69,12 @@ impl SessionCount {
     }
 
     /// The counts, as a part of a snapshot.
-    pub(super) fn snapshot(&mut self, max: MaxParallelism) -> Result<StatePart, OperatorError> {
-        Ok(self.counts.snapshot(COUNTS, max)?)
+    pub(super) fn snapshot(
+        &mut self,
+        max: MaxParallelism,
+        request: &SnapshotRequest,
+    ) -> Result<StatePart, OperatorError> {
+        Ok(self.counts.snapshot(COUNTS, max, request)?)
     }
 
     /// Takes the parts that are its own out of a snapshot.

@@ -12,7 +12,9 @@ use arrow_array::UInt32Array;
 use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, UserFunction};
 use millstream_state::{CallWindow, Cursor};
-use millstream_types::{Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, StatePart, Window};
+use millstream_types::{
+    Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, SnapshotRequest, StatePart, Window,
+};
 
 use super::{
     Trigger, WindowSpec,
@@ -424,15 +426,16 @@ impl Operator for SharedWindows {
         }
     }
 
-    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+    async fn snapshot(&mut self, request: &SnapshotRequest) -> Result<Vec<StatePart>, OperatorError> {
         // At a barrier that has been done, but after the end of input there is none.
         if let Some(running) = &mut self.running {
             running.reset(&mut self.panes)?;
         }
         let max = self.panes.calls.ctx().max_parallelism;
-        let mut parts = vec![self.panes.state_mut().snapshot(WINDOWS, max)?, number(CLOCK, self.clock)];
+        let mut parts =
+            vec![self.panes.state_mut().snapshot(WINDOWS, max, request)?, number(CLOCK, self.clock)];
         if let Some(count) = &mut self.count {
-            parts.push(count.snapshot(max)?);
+            parts.push(count.snapshot(max, request)?);
         }
         parts.extend(self.panes.calls.calls().snapshot());
         Ok(parts)

@@ -5,7 +5,7 @@ use millstream_types::BarrierKind;
 use super::*;
 
 fn barrier(id: u64, alignment: Alignment) -> Barrier {
-    Barrier { id, kind: BarrierKind::Checkpoint, alignment, triggered: 0, stop: false }
+    Barrier { id, kind: BarrierKind::Checkpoint, alignment, triggered: 0, stop: false, base: None }
 }
 
 /// Runs a script such as `0b1 1b1 0e !2` on two channels and writes down what comes out and who is blocked after each

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     StateError, Table,
-    memory_backend::snapshot::declared,
+    fold::fold,
+    memory_backend::restore::declared,
     snapshot::{self, put_bytes, put_u32, take_bytes, take_i64, take_key, take_u32},
 };
 
@@ -23,7 +24,7 @@ impl Chunks {
     /// The chunk of a key group, which is not before that of the last call.
     fn of(&mut self, group: KeyGroup) -> &mut Vec<u8> {
         if self.0.last().is_none_or(|chunk| chunk.key_group != Some(group)) {
-            self.0.push(StateChunk { key_group: Some(group), bytes: Vec::new() });
+            self.0.push(StateChunk::whole(group, Vec::new()));
         }
         &mut self.0.last_mut().expect("there is one by now").bytes
     }
@@ -93,6 +94,7 @@ impl CachedBackend {
 
     /// Adds what a part has to the state of its name, or to the timers, and evicts what has no room.
     pub(super) fn restore_part(&mut self, states: &[State], part: &StatePart) -> Result<(), StateError> {
+        let part = &fold(part)?;
         let clock = match part.form {
             StateForm::EventTimers => Some(Clock::Event),
             StateForm::ProcessingTimers => Some(Clock::Processing),
@@ -221,7 +223,7 @@ fn part_of(state: &State, chunks: Vec<StateChunk>) -> Option<StatePart> {
         StateKind::Broadcast | StateKind::Operator => return None,
     };
     let (name, columns) = (state.name.clone(), state.columns.clone());
-    Some(StatePart { name, form, version: state.version, columns, chunks })
+    Some(StatePart { name, form, version: state.version, columns, base: None, chunks })
 }
 
 /// Key group, key and map key of a key of a map's table.

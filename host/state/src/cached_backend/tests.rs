@@ -257,7 +257,8 @@ fn end(backend: &mut dyn KeyedBackend, commit: bool) {
 /// Goes on with a backend that was restored from what this one has.
 fn restored(backend: &mut CachedBackend, memory: usize) -> CachedBackend {
     let states = conformance::states();
-    let parts = backend.snapshot(&states, backend.layout.max).expect("between calls");
+    let parts =
+        backend.snapshot(&states, backend.layout.max, &SnapshotRequest::in_full(1)).expect("between calls");
     let mut restored = cached(&states, memory);
     parts.iter().for_each(|part| restored.restore(&states, part).expect("its own state"));
     restored
@@ -300,7 +301,7 @@ fn what_fits_never_reaches_the_store() {
     let calls: Vec<u8> = (0..40).collect();
     let rows: Vec<(u8, Option<i64>)> = calls.iter().map(|&k| (k, Some(i64::from(k)))).collect();
     run(&mut backend, &Call::Keys { steps: vec![Step::Write(rows)], commit: true });
-    backend.snapshot(&states, backend.layout.max).expect("between calls");
+    backend.snapshot(&states, backend.layout.max, &SnapshotRequest::in_full(1)).expect("between calls");
     assert!(!backend.elsewhere.used && backend.elsewhere.keys == 0);
 }
 

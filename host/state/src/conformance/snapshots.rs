@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use millstream_types::{
-    Clock, MaxParallelism, StateForm,
+    ChunkKind, Clock, MaxParallelism, SnapshotRequest, StateForm,
     StateKind::{List, Map, Value},
     StatePart,
 };
@@ -15,6 +15,8 @@ pub(super) fn run(fresh: impl Fn() -> Subject) {
     everything_is_there_again(fresh(), fresh());
     halves_have_the_keys_of_their_groups(&fresh);
     other_states_are_refused(fresh(), fresh());
+    changes_fit_on_what_they_build_on(&fresh);
+    an_unknown_base_is_no_base(&fresh);
 }
 
 fn max() -> MaxParallelism {
@@ -22,7 +24,7 @@ fn max() -> MaxParallelism {
 }
 
 fn snapshot(s: &mut Subject) -> Vec<StatePart> {
-    s.keyed.snapshot(max()).expect("between calls")
+    s.keyed.snapshot(max(), &SnapshotRequest::in_full(1)).expect("between calls")
 }
 
 fn fill(s: &mut Subject) {
@@ -117,4 +119,110 @@ fn other_states_are_refused(mut s: Subject, mut restored: Subject) {
     let mut cut = value.clone();
     cut.chunks[0].bytes.pop();
     assert!(restored.keyed.restore(&cut).is_err());
+}
+
+/// Snapshots that may build on an earlier one, of which one is given up.
+fn changes_fit_on_what_they_build_on(fresh: &impl Fn() -> Subject) {
+    let mut s = fresh();
+    fill_much(&mut s);
+    let first = building(&mut s, 1, None);
+    change(&mut s, "a", 10);
+    let given_up = building(&mut s, 2, Some(1));
+    assert!(!given_up.is_empty());
+    change(&mut s, "b", 20);
+    let third = upon(&first, building(&mut s, 3, Some(1)));
+    let mut restored = restore(fresh(), &third, Some(3));
+    assert_same(&mut s, &mut restored);
+    // What has been restored is as good to build on as what was there all the time.
+    change(&mut s, "c", 30);
+    change(&mut restored, "c", 30);
+    let of_restored = upon(&third, building(&mut restored, 4, Some(3)));
+    let of_first = upon(&third, building(&mut s, 4, Some(3)));
+    assert_same(&mut restore(fresh(), &of_restored, None), &mut s);
+    assert_same(&mut restore(fresh(), &of_first, None), &mut s);
+}
+
+/// A base that the backend has not taken, or may not build on, is as good as none.
+fn an_unknown_base_is_no_base(fresh: &impl Fn() -> Subject) {
+    let mut s = fresh();
+    fill_much(&mut s);
+    let parts = building(&mut s, 8, Some(7));
+    assert!(parts.iter().all(|part| part.base.is_none()), "everything is in it");
+    let mut restored = restore(fresh(), &parts, None);
+    change(&mut restored, "a", 10);
+    let parts = building(&mut restored, 9, Some(8));
+    assert!(parts.iter().all(|part| part.base.is_none()), "everything is in it");
+    assert_same(&mut restore(fresh(), &parts, None), &mut restored);
+}
+
+/// So much state that what has changed is less than everything.
+fn fill_much(s: &mut Subject) {
+    let names: Vec<String> = (0..3000).map(|i| format!("key {i}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    s.call(&names, |s| {
+        let (value, all) = (s.id(Value, "value"), (0..3000).collect::<Vec<u32>>());
+        let text = Some("a text that is long enough for the state not to be a small one");
+        let rows: Vec<_> = (0..3000).map(|i| Some((i, text))).collect();
+        s.keyed.write_values(value, &all, cells(&rows)).expect("fits");
+    });
+    fill(s);
+}
+
+/// Changes of every kind: `name` gets something everywhere and others lose what they have.
+fn change(s: &mut Subject, name: &str, number: i64) {
+    let (goes, comes_again) = (format!("key {number}"), format!("key {}", number + 1));
+    for key in [&goes, &comes_again] {
+        s.call(&[key], |s| {
+            let value = s.id(Value, "value");
+            s.keyed.write_values(value, &[0], cells(&[None])).expect("fits");
+        });
+    }
+    s.call(&[name, &comes_again, "b", "a"], |s| {
+        let (value, list, map) = (s.id(Value, "value"), s.id(List, "list"), s.id(Map, "map"));
+        let values = cells(&[Some((number, None)), Some((number, Some("again")))]);
+        s.keyed.write_values(value, &[0, 1], values).expect("fits");
+        s.keyed.clear_lists(list, &[2]).expect("fits");
+        let runs = millstream_types::Runs { offsets: vec![0, 1], items: columns(&[(number, None)]) };
+        s.keyed.append_lists(list, &[0], runs).expect("fits");
+        let entries = cells(&[Some((number, None)), None]);
+        s.keyed.write_entries(map, &[0, 0], &[0, 1, 3], b"zyy", entries).expect("fits");
+        s.keyed.set_timers(Clock::Event, &[0], &[number + 100]).expect("fits");
+    });
+    s.round(number);
+}
+
+/// A snapshot on which others may build.
+fn building(s: &mut Subject, checkpoint: u64, base: Option<u64>) -> Vec<StatePart> {
+    let request = SnapshotRequest { checkpoint, base, base_of_later: true };
+    s.keyed.snapshot(max(), &request).expect("between calls")
+}
+
+/// All that there is once changes are put behind what they build on.
+fn upon(base: &[StatePart], parts: Vec<StatePart>) -> Vec<StatePart> {
+    let all = |part: StatePart| {
+        let before = base.iter().find(|b| (&b.name, b.form) == (&part.name, part.form));
+        let before = before.filter(|_| part.base.is_some()).map(|b| b.chunks.clone()).unwrap_or_default();
+        let is_whole = |group| part.chunks.iter().any(|c| c.key_group == group && c.kind == ChunkKind::Whole);
+        let mut chunks: Vec<_> = before.into_iter().filter(|c| !is_whole(c.key_group)).collect();
+        chunks.extend(part.chunks.clone());
+        chunks.sort_by_key(|chunk| chunk.key_group);
+        StatePart { base: None, chunks, ..part }
+    };
+    parts.into_iter().map(all).collect()
+}
+
+fn restore(mut fresh: Subject, parts: &[StatePart], base: Option<u64>) -> Subject {
+    for part in parts {
+        fresh.keyed.restore(&StatePart { base, ..part.clone() }).expect("its own state");
+    }
+    fresh
+}
+
+fn assert_same(one: &mut Subject, other: &mut Subject) {
+    assert_eq!(one.keyed.key_count(), other.keyed.key_count());
+    for clock in [Clock::Event, Clock::Processing] {
+        assert_eq!(one.keyed.pending_timers(clock), other.keyed.pending_timers(clock));
+    }
+    let names = ["a", "b", "c", "d", "key 0", "key 10", "key 11", "key 20", "key 21", "key 31", "key 99"];
+    assert_eq!(show_all(one, &names), show_all(other, &names));
 }

@@ -1,195 +1,156 @@
-//! Keyed state and timers in memory as parts of a snapshot.
+//! Keyed state and timers in memory as parts of a snapshot: all of it, or what has changed.
+//!
+//! A snapshot of changes has, for each store (a state, or the timers of a clock) and key group, the keys that have gone
+//! and what the others have now, if anything of theirs has been written; before that a few groups have their whole
+//! content, which has been copied in the meantime. Of a list or map that has been written all is stored.
 
-use millstream_types::{EncodedKeys, MaxParallelism, State, StateChunk, StateForm, StateKind, StatePart};
+use std::collections::BTreeMap;
 
-use super::{MemoryBackend, Store};
+use millstream_types::{
+    EncodedKeys, KeyGroup, MaxParallelism, SnapshotRequest, State, StateChunk, StatePart, hash_key,
+};
+
+use super::{MemoryBackend, Rotation, content::Content, rewrite::Rewrite};
 use crate::{
-    StateError,
-    cell_store::CellStore,
-    list_store::ListStore,
-    map_state::MapState,
-    row_codec::RowCodec,
-    snapshot::{
-        self, EVENT_TIMERS, PROCESSING_TIMERS, SlotsByGroup, Stored, by_group, chunks, put_bytes, put_i64,
-        put_u32, slots_of, take_bytes, take_i64, take_key, take_u32,
-    },
-    timers::Timers,
+    changes::{Interval, Since},
+    snapshot::{SlotsByGroup, by_group, chunks},
 };
 
 impl MemoryBackend {
-    /// Everything as parts, those of timers last. Not during a call.
-    pub(super) fn parts(&self, states: &[State], max: MaxParallelism) -> Vec<StatePart> {
-        let groups = by_group(&self.keys, max);
-        let stored = self.states.iter().zip(states).filter_map(|(store, state)| {
-            let (form, chunks) = self.chunks_of(store, state, &groups)?;
-            let (name, columns) = (state.name.clone(), state.columns.clone());
-            Some(StatePart { name, form, version: state.version, columns, chunks })
-        });
-        let timers = |name, form, timers| snapshot::part(name, form, &[], self.timer_chunks(timers, &groups));
-        stored
-            .chain([
-                timers(EVENT_TIMERS, StateForm::EventTimers, &self.event),
-                timers(PROCESSING_TIMERS, StateForm::ProcessingTimers, &self.processing),
-            ])
-            .collect()
-    }
-
-    fn chunks_of(
-        &self,
-        store: &Store,
-        state: &State,
-        groups: &SlotsByGroup,
-    ) -> Option<(StateForm, Vec<StateChunk>)> {
-        let codec = RowCodec::new(&state.columns);
-        let key = |slot, out: &mut Vec<u8>| put_bytes(self.keys.key(slot), out);
-        let present = |slot| store.is_present(slot);
-        Some(match store {
-            Store::Value(value) => {
-                let write = |slots: &[u32], out: &mut Vec<u8>| value.store().write(slots, &codec, out, key);
-                (StateForm::Value, chunks(groups, present, write))
-            }
-            Store::List(list) => {
-                let write = |slots: &[u32], out: &mut Vec<u8>| list.store().write(slots, &codec, out, key);
-                (StateForm::List, chunks(groups, present, write))
-            }
-            Store::Map(map) => {
-                let write = |slots: &[u32], out: &mut Vec<u8>| {
-                    for &slot in slots {
-                        key(slot, out);
-                        write_map(map, slot, out);
-                    }
-                };
-                (StateForm::Map, chunks(groups, present, write))
-            }
-            Store::Elsewhere => return None,
-        })
-    }
-
-    fn timer_chunks(&self, timers: &Timers, groups: &SlotsByGroup) -> Vec<StateChunk> {
-        let write = |slots: &[u32], out: &mut Vec<u8>| {
-            for &slot in slots {
-                put_bytes(self.keys.key(slot), out);
-                let times: Vec<i64> = timers.times(slot).collect();
-                put_u32(times.len() as u32, out);
-                times.into_iter().for_each(|time| put_i64(time, out));
-            }
-        };
-        chunks(groups, |slot| timers.has(slot), write)
-    }
-
-    /// Adds what a part has to the state of its name, or to the timers.
-    pub(super) fn restore_part(&mut self, states: &[State], part: &StatePart) -> Result<(), StateError> {
-        for chunk in &part.chunks {
-            match part.form {
-                StateForm::EventTimers | StateForm::ProcessingTimers => {
-                    self.restore_timers(part.form, &chunk.bytes)?;
-                }
-                _ => self.restore_chunk(states, part, &chunk.bytes)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn restore_chunk(
+    /// The parts that are asked for, those of timers last. Not during a call.
+    pub(super) fn parts(
         &mut self,
         states: &[State],
-        part: &StatePart,
-        mut bytes: &[u8],
-    ) -> Result<(), StateError> {
-        let index = declared(states, part)?;
-        let state = &states[index];
-        let codec = RowCodec::new(&state.columns);
-        let mut keys = EncodedKeys::new();
-        match &mut self.states[index] {
-            Store::Value(value) => restore::<CellStore>(&mut keys, &codec, bytes, |keys, entries| {
-                let slots = slots_of(keys, &mut self.keys);
-                value.grow(self.keys.slots());
-                value.store_mut().put(&slots, entries);
-            })?,
-            Store::List(list) => restore::<ListStore>(&mut keys, &codec, bytes, |keys, entries| {
-                let slots = slots_of(keys, &mut self.keys);
-                list.grow(self.keys.slots());
-                list.store_mut().put(&slots, entries);
-            })?,
-            Store::Map(map) => {
-                while !bytes.is_empty() {
-                    keys.clear();
-                    take_key(&mut bytes, &mut keys)?;
-                    let slot = slots_of(&keys, &mut self.keys)[0];
-                    map.grow(self.keys.slots());
-                    read_map(map, slot, &mut bytes)?;
+        max: MaxParallelism,
+        request: &SnapshotRequest,
+    ) -> Vec<StatePart> {
+        if !request.base_of_later {
+            return self.whole_parts(states, &by_group(&self.keys, max));
+        }
+        let since = self.changes.take(request.checkpoint, request.base, self.rotation.next);
+        let parts = match since.filter(|since| self.is_worth_it(&since.changes)) {
+            Some(since) => self.changed_parts(states, max, &since),
+            None => self.all_parts(states, max),
+        };
+        self.changes.set_note(self.rotation.next);
+        self.begin_rewrite();
+        parts
+    }
+
+    /// Whether changes are so much less than everything that they are worth being written as such.
+    fn is_worth_it(&self, changes: &Interval) -> bool {
+        let changed = changes.changed.iter().map(|slots| slots.count()).max().unwrap_or(0);
+        self.whole_bytes > SMALL && 2 * changed < self.keys.len()
+    }
+
+    /// Everything, for others to build on.
+    fn all_parts(&mut self, states: &[State], max: MaxParallelism) -> Vec<StatePart> {
+        self.changes.turn_on();
+        (self.rotation, self.rewrite) = (Rotation::default(), Rewrite::default());
+        let groups = by_group(&self.keys, max);
+        for (group, slots) in &groups {
+            slots.iter().for_each(|&slot| self.key_groups.set(slot, *group));
+            self.changes.add_stored(slots.iter().copied());
+        }
+        let parts = self.whole_parts(states, &groups);
+        self.whole_bytes = parts.iter().map(StatePart::len).sum();
+        parts
+    }
+
+    fn whole_parts(&self, states: &[State], groups: &SlotsByGroup) -> Vec<StatePart> {
+        let part = |(at, content): (usize, Option<Content<'_>>)| {
+            let content = content?;
+            let chunks = chunks(groups, |slot| content.has(slot), |slots, out| content.write(slots, out));
+            content.part(states.get(at), None, chunks)
+        };
+        self.contents().into_iter().enumerate().filter_map(part).collect()
+    }
+
+    /// What has changed since a base was taken, behind the groups that have been written whole.
+    fn changed_parts(
+        &mut self,
+        states: &[State],
+        max: MaxParallelism,
+        since: &Since<KeyGroup>,
+    ) -> Vec<StatePart> {
+        self.finish_rewrite();
+        let mut whole = std::mem::take(&mut self.rewrite.done);
+        let changed = self.changed_by_group(&since.changes, max);
+        let gone = gone_by_group(&since.changes.removed, max);
+        let (mut parts, mut written) = (Vec::new(), 0);
+        for (at, content) in self.contents().iter().enumerate() {
+            let Some(content) = content else { continue };
+            let (mut chunks, mut room) = (Vec::new(), Room::default());
+            for (group, slots) in (0..).map(KeyGroup).zip(&changed[at]) {
+                if let Some(stores) = whole.get_mut(&group) {
+                    chunks.push(StateChunk::whole(group, std::mem::take(&mut stores[at])));
+                }
+                let gone = gone.get(&group);
+                if !slots.is_empty() || gone.is_some() {
+                    let mut bytes = room.of(slots.len());
+                    content.write_changes(gone.unwrap_or(&EncodedKeys::new()), slots, &mut bytes);
+                    room.used(slots.len(), bytes.len());
+                    written += bytes.len();
+                    chunks.push(StateChunk::changes(group, bytes));
                 }
             }
-            Store::Elsewhere => return Err(StateError::NotDeclared { name: part.name.clone() }),
+            parts.extend(content.part(states.get(at), Some(since.base), chunks));
         }
-        self.grow();
-        Ok(())
+        changed.iter().flatten().for_each(|slots| self.changes.add_stored(slots.iter().copied()));
+        self.rotation.written_changes(written, self.key_groups.present());
+        if !since.is_last {
+            // Those in between may have been given up, and with them what they had whole.
+            self.rotation.next = since.note;
+        }
+        parts
     }
 
-    fn restore_timers(&mut self, form: StateForm, mut bytes: &[u8]) -> Result<(), StateError> {
-        let mut keys = EncodedKeys::new();
-        while !bytes.is_empty() {
-            keys.clear();
-            take_key(&mut bytes, &mut keys)?;
-            let slot = slots_of(&keys, &mut self.keys)[0];
-            let timers = if form == StateForm::EventTimers { &mut self.event } else { &mut self.processing };
-            timers.grow(self.keys.slots());
-            for _ in 0..take_u32(&mut bytes)? {
-                timers.set(slot, take_i64(&mut bytes)?);
+    /// The slots that have changed and have a key, by store and by group.
+    fn changed_by_group(&mut self, changes: &Interval, max: MaxParallelism) -> Vec<Vec<Vec<u32>>> {
+        let mut by_store = Vec::with_capacity(changes.changed.len());
+        for changed in &changes.changed {
+            let mut groups: Vec<Vec<u32>> = vec![Vec::new(); usize::from(max.groups())];
+            for slots in changed.slots().chunks(STRIDE) {
+                self.keys.prefetch(slots);
+                self.key_groups.prefetch(slots);
+                for &slot in slots.iter().filter(|&&slot| self.keys.is_occupied(slot)) {
+                    groups[usize::from(self.key_groups.of(slot, &self.keys, max).0)].push(slot);
+                }
             }
+            by_store.push(groups);
         }
-        self.grow();
-        Ok(())
+        by_store
     }
 }
 
-/// Reads entries, each behind its key, and hands them over.
-fn restore<E: Stored>(
-    keys: &mut EncodedKeys,
-    codec: &RowCodec,
-    mut bytes: &[u8],
-    put: impl FnOnce(&EncodedKeys, E::Entries),
-) -> Result<(), StateError> {
-    let mut entries = E::entries(codec);
-    while !bytes.is_empty() {
-        take_key(&mut bytes, keys)?;
-        E::read(&mut entries, &mut bytes)?;
+/// Keys that have gone, by group.
+fn gone_by_group(removed: &EncodedKeys, max: MaxParallelism) -> BTreeMap<KeyGroup, EncodedKeys> {
+    let mut groups: BTreeMap<KeyGroup, EncodedKeys> = BTreeMap::new();
+    for key in removed.iter() {
+        let hash = hash_key(key);
+        groups.entry(max.group_of(hash)).or_default().push(key, hash);
     }
-    put(keys, entries);
-    Ok(())
+    groups
 }
 
-fn write_map(map: &MapState, slot: u32, out: &mut Vec<u8>) {
-    let rows: Vec<_> = map.stored(slot).collect();
-    put_u32(rows.len() as u32, out);
-    for (map_key, row) in rows {
-        put_bytes(map_key, out);
-        put_bytes(row, out);
+/// How much memory the next chunk takes, going by the last one: growing from nothing would copy it again and again.
+#[derive(Default)]
+struct Room {
+    bytes_a_slot: usize,
+}
+
+impl Room {
+    fn of(&self, slots: usize) -> Vec<u8> {
+        Vec::with_capacity(slots * self.bytes_a_slot)
+    }
+
+    fn used(&mut self, slots: usize, bytes: usize) {
+        self.bytes_a_slot = bytes / slots.max(1) + 1;
     }
 }
 
-fn read_map(map: &mut MapState, slot: u32, bytes: &mut &[u8]) -> Result<(), StateError> {
-    for _ in 0..take_u32(bytes)? {
-        let map_key = take_bytes(bytes)?;
-        map.put(slot, map_key, take_bytes(bytes)?);
-    }
-    Ok(())
-}
+/// Slots whose memory is asked for at once.
+const STRIDE: usize = 64;
 
-/// The position of the state that a part is of, which has its columns.
-pub(crate) fn declared(states: &[State], part: &StatePart) -> Result<usize, StateError> {
-    let kind = kind_of(part.form);
-    let found = states.iter().position(|s| s.name == part.name && Some(s.kind) == kind);
-    let index = found.ok_or_else(|| StateError::NotDeclared { name: part.name.clone() })?;
-    snapshot::check(part, &states[index].columns)?;
-    Ok(index)
-}
-
-fn kind_of(form: StateForm) -> Option<StateKind> {
-    match form {
-        StateForm::Value => Some(StateKind::Value),
-        StateForm::List => Some(StateKind::List),
-        StateForm::Map => Some(StateKind::Map),
-        _ => None,
-    }
-}
+/// State of up to so many bytes is written whole each time: to describe chunks of changes would take as much.
+const SMALL: usize = 64 << 10;

@@ -27,7 +27,7 @@ impl<S: WindowStore + Stored> Namespaces<S> {
                 namespace.store.write(&slots, &codec, out, key);
             }
         }
-        chunks.into_iter().map(|(group, bytes)| StateChunk { key_group: Some(group), bytes }).collect()
+        chunks.into_iter().map(|(group, bytes)| StateChunk::whole(group, bytes)).collect()
     }
 
     /// Adds the windows of a chunk.

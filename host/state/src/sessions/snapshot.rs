@@ -27,7 +27,7 @@ impl<S: SessionStore + Stored> Sessions<S> {
                 self.of_key[key as usize].iter().for_each(|&session| self.write(session, codec, out));
             }
         }
-        chunks.into_iter().map(|(group, bytes)| StateChunk { key_group: Some(group), bytes }).collect()
+        chunks.into_iter().map(|(group, bytes)| StateChunk::whole(group, bytes)).collect()
     }
 
     fn write(&self, slot: u32, codec: &RowCodec, out: &mut Vec<u8>) {

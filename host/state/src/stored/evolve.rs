@@ -8,6 +8,7 @@ use millstream_types::{Column, Columns, DataType, StateForm, StatePart};
 use super::walk::{Token, walk};
 use crate::{
     StateError,
+    fold::folded,
     row_codec::RowCodec,
     snapshot::{put_bytes, put_i64, put_u32},
 };
@@ -15,14 +16,15 @@ use crate::{
 /// A part with its rows in other columns, found by their names: widened, null where they are new. What cannot be that way
 /// is an error; the verdict on the state has ruled it out.
 pub fn evolve_part(part: StatePart, columns: &[Column], version: u32) -> Result<StatePart, StateError> {
-    let StatePart { name, form, columns: old, mut chunks, .. } = part;
+    // Nothing may build on what it was.
+    let StatePart { name, form, columns: old, mut chunks, .. } = folded(part)?;
     for chunk in &mut chunks {
         let rows = rows_of(form, &old, &chunk.bytes)?;
         let rows = evolve(&rows, &old, columns)
             .map_err(|problem| StateError::Shape { name: name.clone(), problem })?;
         chunk.bytes = replace_rows(form, &old, &chunk.bytes, columns, &rows)?;
     }
-    Ok(StatePart { name, form, version, columns: columns.to_vec(), chunks })
+    Ok(StatePart { name, form, version, columns: columns.to_vec(), base: None, chunks })
 }
 
 /// The rows of a chunk, in order.
@@ -244,8 +246,8 @@ mod tests {
     fn rows_of_every_form_are_rewritten_and_all_else_stays() {
         for form in WITH_ROWS {
             let (bytes, rows) = chunk(form);
-            let chunks = vec![StateChunk { key_group: Some(KeyGroup(1)), bytes: bytes.clone() }];
-            let part = StatePart { name: "s".into(), form, version: 1, columns: old(), chunks };
+            let chunks = vec![StateChunk::whole(KeyGroup(1), bytes.clone())];
+            let part = StatePart { name: "s".into(), form, version: 1, columns: old(), base: None, chunks };
             let evolved = evolve_part(part.clone(), &new(), 2).expect("all of it can be");
             assert_eq!((evolved.version, &evolved.columns), (2, &new()), "{form:?}");
             let found = rows_of(form, &new(), &evolved.chunks[0].bytes).expect("just written");
@@ -279,6 +281,7 @@ mod tests {
             form: StateForm::Value,
             version: 1,
             columns: old(),
+            base: None,
             chunks: vec![StateChunk::item(bytes)],
         };
         for (wanted, words) in [

@@ -7,7 +7,7 @@ use arrow_schema::Schema as ArrowSchema;
 use millstream_types::{Column, DataType, Dealing, Field, KeyReader, StateForm, StatePart};
 
 use super::walk::{Token, walk};
-use crate::{StateError, row_codec::RowCodec};
+use crate::{StateError, fold::fold, row_codec::RowCodec};
 
 /// The rows of a part, in the order of its chunks. Columns: those of the key, if it is keyed; the bounds of the window,
 /// the time or the key of the map, where it has them; then those of the state. A name that is taken gets a `_`. None where
@@ -16,6 +16,7 @@ pub fn show_part(part: &StatePart, key: &[Column]) -> Result<Option<RecordBatch>
     if matches!(part.form, StateForm::Splits | StateForm::Enumerator) || opaque(part) {
         return Ok(None);
     }
+    let part = &*fold(part)?;
     let mut table = Table::default();
     let mut rows = RowCodec::new(&part.columns).reader(0);
     for chunk in &part.chunks {
@@ -156,8 +157,8 @@ mod tests {
     }
 
     fn part(form: StateForm, columns: Vec<Column>, bytes: Vec<u8>) -> StatePart {
-        let chunks = vec![StateChunk { key_group: Some(KeyGroup(0)), bytes }];
-        StatePart { name: "s".into(), form, version: 1, columns, chunks }
+        let chunks = vec![StateChunk::whole(KeyGroup(0), bytes)];
+        StatePart { name: "s".into(), form, version: 1, columns, base: None, chunks }
     }
 
     fn put_key(name: &str, out: &mut Vec<u8>) {

@@ -2,7 +2,7 @@
 
 use std::sync::Weak;
 
-use millstream_types::{Alignment, Barrier, BarrierKind, StateChunk, StateForm, StatePart};
+use millstream_types::{Alignment, Barrier, BarrierKind, SnapshotRequest, StateChunk, StateForm, StatePart};
 use tokio::{sync::mpsc, task::LocalSet};
 
 use super::*;
@@ -26,7 +26,7 @@ impl Operator for Counter {
         Ok(())
     }
 
-    async fn snapshot(&mut self, _checkpoint: u64) -> Result<Vec<StatePart>, OperatorError> {
+    async fn snapshot(&mut self, _request: &SnapshotRequest) -> Result<Vec<StatePart>, OperatorError> {
         let chunk = StateChunk::item(self.rows.to_le_bytes().to_vec());
         Ok(vec![StatePart::plain("rows", StateForm::Subtask, vec![chunk])])
     }
@@ -53,7 +53,8 @@ fn count_of(parts: &[StatePart]) -> i64 {
 }
 
 fn barrier(id: u64) -> Barrier {
-    Barrier { id, kind: BarrierKind::Checkpoint, alignment: Alignment::Aligned, triggered: 0, stop: false }
+    let (kind, alignment) = (BarrierKind::Checkpoint, Alignment::Aligned);
+    Barrier { id, kind, alignment, triggered: 0, stop: false, base: None }
 }
 
 /// A source of so many numbers and a counter behind it, on this thread.

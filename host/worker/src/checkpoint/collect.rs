@@ -23,8 +23,8 @@ pub(crate) struct Layout {
 /// What a participant's snapshot is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Participant {
-    /// The operators of a chain, in one subtask.
-    Subtask,
+    /// The operators of a chain, in the subtask of this number.
+    Subtask(usize),
     /// What a source has once.
     Enumerator,
 }
@@ -65,7 +65,7 @@ impl Collected {
                 };
                 let operator = operators.entry(id.as_str()).or_insert_with(new);
                 match participant {
-                    Participant::Subtask => operator.subtasks.push(subtask.clone()),
+                    Participant::Subtask(_) => operator.subtasks.push(subtask.clone()),
                     Participant::Enumerator => operator.shared.extend(subtask.states.iter().cloned()),
                 }
             }

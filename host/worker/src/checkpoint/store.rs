@@ -1,9 +1,9 @@
 //! Snapshots of participants into files, or into the metadata itself where they are small.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use millstream_snapshot::{Location, StateMetadata, SubtaskMetadata};
-use millstream_storage::{SnapshotFolder, StorageError};
+use millstream_snapshot::{ChainError, Location, SnapshotMetadata, StateMetadata, SubtaskMetadata};
+use millstream_storage::{RunStore, SnapshotFolder, StorageError};
 use millstream_task::TaskSnapshot;
 use millstream_types::{OperatorId, StatePart};
 
@@ -13,46 +13,132 @@ pub(crate) type Stored = Vec<(OperatorId, SubtaskMetadata)>;
 /// State of a participant up to so many bytes goes into the metadata: a file would cost more than it is worth.
 const INLINE: usize = 16 << 10;
 
+/// A snapshot that cannot be stored.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    /// The place does not do what it should.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// It does not fit on what it builds on.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// What it builds on is not what was asked for.
+    #[error("state `{name}` builds on checkpoint {found}, {expected:?} was asked for")]
+    OtherBase { name: String, found: u64, expected: Option<u64> },
+}
+
+impl StoreError {
+    /// The error with all that is behind it, on a line.
+    pub(crate) fn in_full(&self) -> String {
+        match self {
+            StoreError::Storage(error) => error.in_full(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// What a participant's snapshot builds on.
+#[derive(Clone)]
+pub(crate) struct Base {
+    /// The complete checkpoint that was asked for.
+    pub(crate) metadata: Option<Arc<SnapshotMetadata>>,
+    /// Which of the subtasks of its operators the participant is.
+    pub(crate) subtask: usize,
+}
+
 /// Stores what a participant has.
 pub(crate) async fn store_snapshot(
     folder: &SnapshotFolder,
     participant: usize,
     snapshot: TaskSnapshot,
-) -> Result<Stored, StorageError> {
+    base: Base,
+) -> Result<Stored, StoreError> {
     let bytes: usize = parts(&snapshot).map(StatePart::len).sum();
-    if bytes <= INLINE {
-        return Ok(describe(&snapshot, |part| {
-            StateMetadata::of_part(part, Location::Inline(concatenated(part)), 0)
-        }));
+    if bytes + base.inline_bytes(&snapshot) <= INLINE {
+        return describe(&snapshot, |id, part| {
+            base.completed(id, part, StateMetadata::of_part(part, Location::Inline(concatenated(part)), 0))
+        });
     }
-    // Off this thread, which has to go on: it is a copy of all of the state.
+    // Off this thread, which has to go on: it is a copy of all that is written.
     let packed = tokio::task::spawn_blocking(move || {
         let mut file = Vec::with_capacity(bytes);
         parts(&snapshot).flat_map(|part| &part.chunks).for_each(|chunk| file.extend_from_slice(&chunk.bytes));
         let name = format!("subtask-{participant}");
         let mut offset = 0;
-        let stored = describe(&snapshot, |part| {
+        let stored = describe(&snapshot, |id, part| {
             let at = offset;
             offset += part.len() as u64;
-            StateMetadata::of_part(part, Location::File(name.clone()), at)
+            base.completed(id, part, StateMetadata::of_part(part, Location::File(name.clone()), at))
         });
         (name, file, stored)
     });
     let (name, file, stored) = packed.await.expect("copying does not panic, and nobody cancels it");
-    folder.put_state(&name, file).await?;
+    let stored = stored?;
+    if !file.is_empty() {
+        folder.put_state(&name, file).await?;
+    }
     Ok(stored)
 }
 
-fn describe(snapshot: &TaskSnapshot, mut describe: impl FnMut(&StatePart) -> StateMetadata) -> Stored {
+impl Base {
+    /// All that there is of a state, once what is written now has been described.
+    fn completed(
+        &self,
+        id: &OperatorId,
+        part: &StatePart,
+        written: StateMetadata,
+    ) -> Result<StateMetadata, StoreError> {
+        let Some(found) = part.base else { return Ok(written) };
+        let metadata = self.metadata.as_deref().filter(|metadata| metadata.checkpoint == found);
+        let Some(metadata) = metadata else {
+            let expected = self.metadata.as_ref().map(|metadata| metadata.checkpoint);
+            return Err(StoreError::OtherBase { name: part.name.clone(), found, expected });
+        };
+        match self.state(metadata, id, part) {
+            Some(base) => Ok(written.upon(base, |file| RunStore::from_later(found, file))?),
+            // It is new.
+            None => Ok(written),
+        }
+    }
+
+    fn state<'a>(
+        &self,
+        metadata: &'a SnapshotMetadata,
+        id: &OperatorId,
+        part: &StatePart,
+    ) -> Option<&'a StateMetadata> {
+        let states = &metadata.operator(id.as_str())?.subtasks.get(self.subtask)?.states;
+        states.iter().find(|state| state.form == part.form && state.name == part.name)
+    }
+
+    /// How much the states on which a snapshot builds have in the metadata.
+    fn inline_bytes(&self, snapshot: &TaskSnapshot) -> usize {
+        let Some(metadata) = &self.metadata else { return 0 };
+        let building = snapshot.operators.iter().flat_map(|(id, parts)| parts.iter().map(move |p| (id, p)));
+        let bases = building
+            .filter(|(_, part)| part.base.is_some())
+            .filter_map(|(id, part)| self.state(metadata, id, part));
+        let inline = bases.flat_map(|state| &state.places).map(|place| match place {
+            Location::Inline(bytes) => bytes.len(),
+            Location::File(_) => 0,
+        });
+        inline.sum()
+    }
+}
+
+fn describe(
+    snapshot: &TaskSnapshot,
+    mut describe: impl FnMut(&OperatorId, &StatePart) -> Result<StateMetadata, StoreError>,
+) -> Result<Stored, StoreError> {
     let mut operator = |(id, parts): &(OperatorId, Vec<StatePart>)| {
-        let states = parts.iter().map(&mut describe).collect();
+        let states = parts.iter().map(|part| describe(id, part)).collect::<Result<_, _>>()?;
         let subtask = SubtaskMetadata {
             ended: snapshot.ended,
             alignment_micros: micros(snapshot.alignment),
             pause_micros: micros(snapshot.pause),
             states,
         };
-        (id.clone(), subtask)
+        Ok((id.clone(), subtask))
     };
     snapshot.operators.iter().map(&mut operator).collect()
 }

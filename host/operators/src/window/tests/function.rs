@@ -148,6 +148,7 @@ fn a_barrier_changes_nothing() {
                     alignment: Alignment::Aligned,
                     triggered: 0,
                     stop: false,
+                    base: None,
                 };
                 block_on(operator.before_barrier(&barrier, &mut out)).expect("goes on");
                 assert_eq!(drain(&mut out), "");
@@ -186,6 +187,7 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
                 alignment: Alignment::Aligned,
                 triggered: 0,
                 stop: false,
+                base: None,
             };
             block_on(operator.before_barrier(&barrier, &mut out)).expect("goes on");
             drain(&mut out) + &end_of_input(&mut *operator).expect("ends")
