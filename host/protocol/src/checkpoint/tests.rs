@@ -196,6 +196,7 @@ enum Event {
     Acknowledge(u64, usize),
     Decline(u64),
     Stored(bool),
+    Ask(AskedSnapshot),
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -204,12 +205,14 @@ fn event() -> impl Strategy<Value = Event> {
         8 => (0u64..4, 0usize..3).prop_map(|(back, who)| Event::Acknowledge(back, who)),
         1 => (0u64..4).prop_map(Event::Decline),
         3 => any::<bool>().prop_map(Event::Stored),
+        1 => prop_oneof![4 => Just(SAVEPOINT), 1 => Just(STOP)].prop_map(Event::Ask),
     ]
 }
 
 proptest! {
     /// Whatever happens in whatever order: each checkpoint is triggered once and ends once, completion ascends and
-    /// needs everybody, limits hold, and the job fails with exactly one failure too many.
+    /// needs everybody, limits hold, and the job fails with exactly one failure too many. What is asked for is triggered
+    /// at once, nothing overtakes it, and it is no failure of the job's.
     #[test]
     fn every_checkpoint_ends_once_and_as_it_must(
         events in prop::collection::vec(event(), 1..300),
@@ -221,6 +224,7 @@ proptest! {
         let mut c = coordinator(settings);
         let (mut now, mut triggered, mut completed, mut failures) = (Duration::ZERO, 0, 0, 0);
         let (mut open, mut storing, mut ended_at) = (BTreeMap::<u64, [bool; 3]>::new(), None, None);
+        let mut asked: Option<(u64, AskedSnapshot)> = None;
         for event in events {
             match event {
                 Event::Pass(seconds) => {
@@ -236,15 +240,26 @@ proptest! {
                 Event::Stored(well) => if let Some(id) = storing.take() {
                     c.handle_stored(id, if well { Ok(()) } else { Err("no".to_owned()) }, now);
                 },
+                Event::Ask(request) => match c.handle_request(request, now) {
+                    Ok(id) => prop_assert!(asked.replace((id, request)).is_none() && id == triggered + 1),
+                    Err(refused) => {
+                        prop_assert_eq!(Some(refused), asked.map(|(id, _)| RequestRefused::Busy(id)));
+                    }
+                },
             }
             while let Some(action) = c.poll_action() {
                 match action {
                     CheckpointAction::Trigger { id, .. } => {
                         prop_assert_eq!(id, triggered + 1);
                         triggered = id;
-                        let at_most = if pause > 0 { 1 } else { max_concurrent as usize };
-                        prop_assert!(open.len() < at_most);
-                        prop_assert!(ended_at.is_none_or(|at| now >= at + min_pause));
+                        match asked {
+                            Some((wanted, _)) => prop_assert_eq!(id, wanted),
+                            None => {
+                                let at_most = if pause > 0 { 1 } else { max_concurrent as usize };
+                                prop_assert!(open.len() < at_most);
+                                prop_assert!(ended_at.is_none_or(|at| now >= at + min_pause));
+                            }
+                        }
                         open.insert(id, [false; 3]);
                     }
                     CheckpointAction::Store { id } => {
@@ -253,12 +268,26 @@ proptest! {
                         prop_assert_eq!(open.keys().next(), Some(&id), "earlier ones are subsumed");
                     }
                     CheckpointAction::Complete { id, last, .. } => {
-                        prop_assert!(open.remove(&id).is_some() && id > completed && !last);
-                        (completed, failures, ended_at) = (id, 0, Some(now));
+                        prop_assert!(open.remove(&id).is_some() && id > completed);
+                        completed = id;
+                        match asked.take_if(|(wanted, _)| *wanted == id) {
+                            Some((_, request)) => prop_assert_eq!(request.stop, last),
+                            None => {
+                                prop_assert!(!last);
+                                (failures, ended_at) = (0, Some(now));
+                            }
+                        }
+                        if last {
+                            prop_assert_eq!(c.poll_timeout(), None);
+                            prop_assert_eq!(c.handle_request(SAVEPOINT, now), Err(RequestRefused::Ending));
+                            return Ok(());
+                        }
                     }
                     CheckpointAction::Abort { id, failure } => {
                         prop_assert!(open.remove(&id).is_some());
-                        if !matches!(failure, CheckpointFailure::Subsumed(_)) {
+                        if asked.take_if(|(wanted, _)| *wanted == id).is_some() {
+                            prop_assert!(!matches!(failure, CheckpointFailure::Subsumed(_)));
+                        } else if !matches!(failure, CheckpointFailure::Subsumed(_)) {
                             (failures, ended_at) = (failures + 1, Some(now));
                         }
                     }
