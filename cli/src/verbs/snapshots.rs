@@ -8,12 +8,13 @@ use std::{
 
 use comfy_table::{Table, presets};
 use millstream_graph::{CheckpointSpec, JobFormat, JobSettings, RestartSpec, StateSpec};
-use millstream_snapshot::{JobFileForm, RestoreReport, SnapshotKind};
+use millstream_snapshot::{JobFileForm, RestoreReport, SnapshotKind, StateVerdict};
 use millstream_storage::{JobStore, Latest, RunStore, Storage, StorageError, StoredSnapshot};
 use millstream_worker::{
     CheckpointOptions, CheckpointSettings, JobFileText, JobOptions, Modules, RestartStrategy, RestoreError,
     restore_report,
 };
+use serde_json::json;
 
 use crate::{
     args,
@@ -84,13 +85,22 @@ fn check(
 ) -> Result<(), Failure> {
     let Some(snapshot) = snapshot else { return Ok(()) };
     let report = restore_report(snapshot, &loaded.plan).map_err(|e| Failure::invalid(JobFailed::new(e)))?;
-    if !report.is_plain() && !printer.json() {
-        printer.note(&verdicts(&report));
+    if !report.is_plain() {
+        printer.note(&if printer.json() { verdicts_json(&report) } else { verdicts(&report) });
     }
     match report.is_refused(args.allow_dropped_state) {
         true => Err(Failure::invalid(JobFailed::new(RestoreError::Refused(report)))),
         false => Ok(()),
     }
+}
+
+/// The verdicts as a document.
+fn verdicts_json(report: &RestoreReport) -> String {
+    let verdict = |v: &StateVerdict| {
+        let verdict = v.verdict.to_string();
+        json!({ "operator": v.operator, "state": v.state, "found": v.found, "wanted": v.wanted, "verdict": verdict })
+    };
+    json!({ "restore": report.verdicts.iter().map(verdict).collect::<Vec<_>>() }).to_string()
 }
 
 /// The verdicts as a table.
