@@ -4,6 +4,8 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    thread,
+    time::Duration,
 };
 
 use arrow_array::cast::AsArray;
@@ -111,12 +113,68 @@ fn columns_that_lose_nothing_are_taken_over_by_the_host() {
 fn values_of_an_earlier_version_are_taken_over_by_the_module() {
     let subject = first();
     let end = run(&subject, "migrated", &[]);
-    assert_says(&end, 0, &["value v1 (rows int32, note utf8) value v2 (rows utf8, note utf8?) migrated by v2"]);
+    assert_says(
+        &end,
+        0,
+        &["value v1 (rows int32, note utf8) value v2 (rows utf8, note utf8?) migrated by v2"],
+    );
     let rows = counts(&subject);
     assert_eq!(rows[0], json!({ "k": "k0", "rows": "IIIII", "note": "n20" }));
     assert_eq!(rows[4], json!({ "k": "k4", "rows": "IIII", "note": "n19" }));
-    let back = run(&subject, "first", &[]);
-    assert_says(&back, 3, &["it was written in version 2, and the module has version 1: use the later module"]);
+    let back = run(&subject, "first", &["--json"]);
+    let told: Vec<Value> = back.stderr.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let restore = told.iter().find_map(|line| line["restore"].as_array()).expect("the verdicts");
+    assert!(
+        restore.iter().any(|v| v["state"] == "counts" && v["wanted"] == "value v1 (rows int32, note utf8)")
+    );
+    assert_says(
+        &back,
+        3,
+        &["it was written in version 2, and the module has version 1: use the later module"],
+    );
+}
+
+#[test]
+fn accumulators_of_open_windows_are_taken_over_too() {
+    let job = |function: &str| {
+        format!(
+            r#"
+            [job]
+            name = "sums"
+            [module.evolution]
+            path = "${{MILLSTREAM_GUESTS}}/evolution.wasm"
+            [source.numbers]
+            connector = "generator"
+            fields = {{ n = {{ kind = "sequence", start = 1 }} }}
+            records = 3000
+            rate = 4000
+            [operator.sums]
+            function = "evolution.{function}"
+            input = "numbers"
+            key = []
+            window = {{ global = true }}
+            [sink.out]
+            connector = "file"
+            input = "sums"
+            path = "${{MILLSTREAM_OUT}}/out"
+            format = "jsonl"
+            "#
+        )
+    };
+    let subject = Subject::new(&job("sum"), "out");
+    let file = subject.path("job.toml");
+    let file = file.to_str().expect("paths of tests are text");
+    let running = subject.start(&[file]);
+    thread::sleep(Duration::from_millis(250));
+    let stopped = finish(&mut subject.about(&["stop", "--savepoint", "--json"])).success().json();
+    running.end().success();
+    let savepoint = stopped["path"].as_str().expect("it names a path");
+    let shown = show(savepoint.as_ref(), &["sums", "windows"]).success().stdout;
+    assert!(shown.contains("window accumulators") && shown.contains("window_start"), "{shown}");
+    fs::write(subject.path("job.toml"), job("sum_of_halves")).expect("writable");
+    let end = finish(&mut subject.about(&["run", file, "--quiet", "--from", savepoint]));
+    assert_says(&end, 0, &["window accumulators v1 (sum int64)", "v2 (halves float64) migrated by v2"]);
+    assert_eq!(subject.rows(), [r#"{"sum":4501500.0}"#]);
 }
 
 #[test]

@@ -260,13 +260,15 @@ pub trait Module {
         describe(Self::SPEC, &functions)
     }
 
-    /// What takes stored values of a version of a function's state over.
+    /// What takes stored values of a version of a function's state over; its accumulators are the state `windows`.
     fn migration(function: &str, state: &str, from: u32) -> Result<Migration, String> {
-        let specs = Self::functions().into_iter().map(|entry| (entry.spec)());
-        let spec = specs.into_iter().find(|spec| spec.name == function);
-        let states = spec.map(|spec| spec.states).unwrap_or_default();
-        let migrations = states.into_iter().find(|spec| spec.name == state).map(|spec| spec.migrations);
-        let found = migrations.unwrap_or_default().into_iter().find(|migration| migration.from == from);
+        let mut specs = Self::functions().into_iter().map(|entry| (entry.spec)());
+        let spec = specs.find(|spec| spec.name == function);
+        let (states, accumulator) = spec.map(|spec| (spec.states, spec.accumulator)).unwrap_or_default();
+        let declared = states.into_iter().find(|spec| spec.name == state).map(|spec| spec.migrations);
+        let accumulators = accumulator.filter(|_| state == "windows").map(|spec| spec.migrations);
+        let migrations = declared.or(accumulators).unwrap_or_default();
+        let found = migrations.into_iter().find(|migration| migration.from == from);
         found.ok_or_else(|| format!("`{function}` does not take over `{state}` of version {from}"))
     }
 

@@ -133,6 +133,8 @@ pub struct AccumulatorSpec {
     pub columns: Vec<ColumnSpec>,
     /// Its version.
     pub version: u32,
+    /// How accumulators of earlier versions become ones of this one.
+    pub migrations: Vec<Migration>,
     /// Whether two of them can be merged.
     pub merges: bool,
 }
@@ -231,6 +233,7 @@ fn function(it: &mut Json, spec: &FunctionSpec) {
     if let Some(accumulator) = &spec.accumulator {
         it.object_member("accumulator", |it| {
             it.list("columns", &accumulator.columns, column).number("version", accumulator.version);
+            migrates_from(it, &accumulator.migrations);
             if !accumulator.merges {
                 it.flag("merges", false);
             }
@@ -268,11 +271,15 @@ fn state(it: &mut Json, spec: &StateSpec) {
     };
     it.text("name", &spec.name).text("kind", kind).list("columns", &spec.columns, column);
     it.number("version", spec.version);
-    if !spec.migrations.is_empty() {
-        it.numbers("migrates-from", spec.migrations.iter().map(|migration| migration.from));
-    }
+    migrates_from(it, &spec.migrations);
     if let Some(redistribution) = redistribution {
         it.text("redistribution", redistribution);
+    }
+}
+
+fn migrates_from(it: &mut Json, migrations: &[Migration]) {
+    if !migrations.is_empty() {
+        it.numbers("migrates-from", migrations.iter().map(|migration| migration.from));
     }
 }
 

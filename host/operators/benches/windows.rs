@@ -102,7 +102,11 @@ fn operator(assigner: WindowAssigner) -> Box<dyn Operator> {
         lateness: 0,
         late_port: None,
         key,
-        function: WindowFunction::Aggregate { accumulator: vec![count.clone(), sum.clone()] },
+        function: WindowFunction::Aggregate {
+            accumulator: vec![count.clone(), sum.clone()],
+            version: 1,
+            migrates_from: Vec::new(),
+        },
         input: ProjectionSpec {
             columns: vec![ReadColumn { index: 1, data_type: DataType::Int64, reject_null: false }],
             times: false,

@@ -1,5 +1,7 @@
 //! The names under which operators keep what is theirs in a snapshot, for whoever compares a job with one.
 
+use millstream_types::{Column, DataType};
+
 /// The windows of a window operator.
 pub const WINDOWS: &str = "windows";
 /// The clock of a window operator.
@@ -12,3 +14,10 @@ pub const CALLS: &str = "calls";
 pub const WATERMARK: &str = "watermark";
 /// What the writer of a sink has closed.
 pub const PREPARED: &str = "prepared";
+
+/// The columns of the rows that a window operator keeps: what the function reads, and behind it the event time if it reads
+/// that.
+pub fn content_columns(columns: &[Column], times: bool) -> Vec<Column> {
+    let time = Column { name: "event-time".to_owned(), data_type: DataType::Int64, nullable: false };
+    columns.iter().cloned().chain(times.then_some(time)).collect()
+}

@@ -182,7 +182,7 @@ impl Operator for MapOperator {
     }
 
     async fn restore(&mut self, parts: Vec<StatePart>) -> Result<(), OperatorError> {
-        let mut parts = migrated(parts, &mut *self.function, &mut self.calls).await?;
+        let mut parts = migrated(parts, &[], &mut *self.function, &mut self.calls).await?;
         self.calls.restore(&mut parts)?;
         Ok(nothing_left(parts)?)
     }

@@ -18,11 +18,13 @@ pub(crate) enum MigrationError {
     Function(#[from] FunctionError),
 }
 
-/// The parts, with those whose version the function takes over as parts of the current one.
+/// The parts, with those whose version the function takes over as parts of the current one: of the states that it declares,
+/// and of others that its operator keeps for it.
 ///
 /// The function is closed again: what its instance has seen of state is not what will be restored.
 pub(crate) async fn migrated(
     parts: Vec<StatePart>,
+    others: &[State],
     function: &mut dyn UserFunction,
     calls: &mut Calls,
 ) -> Result<Vec<StatePart>, MigrationError> {
@@ -35,7 +37,7 @@ pub(crate) async fn migrated(
                 && part.version < state.version
                 && state.migrates_from.contains(&part.version)
         };
-        match states.iter().find(takes_over) {
+        match states.iter().chain(others).find(takes_over) {
             Some(state) => {
                 made.push(migrate_part(part, state, function, calls).await?);
                 called = true;

@@ -308,7 +308,7 @@ impl Operator for ProcessOperator {
     }
 
     async fn restore(&mut self, parts: Vec<StatePart>) -> Result<(), OperatorError> {
-        let mut parts = migrated(parts, &mut *self.function, &mut self.calls).await?;
+        let mut parts = migrated(parts, &[], &mut *self.function, &mut self.calls).await?;
         self.watermark = take_clock(WATERMARK, &mut parts)?;
         self.calls.restore(&mut parts)?;
         let keyed = self.keyed.as_mut().ok_or_else(|| lost(&self.spec.timers.output.function))?;

@@ -238,9 +238,12 @@ pub enum Redistribution {
 pub struct Accumulator {
     /// Its columns.
     pub columns: Vec<Column>,
-    /// Version of the schema.
+    /// Version of the schema, which `migration` is asked with for a state `windows`.
     #[serde(default = "first_version")]
     pub version: u32,
+    /// The earlier versions whose accumulators `migration` takes over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub migrates_from: Vec<u32>,
     /// Whether `merge` merges two of them. Sessions and sliding windows need that.
     #[serde(default = "merges")]
     pub merges: bool,

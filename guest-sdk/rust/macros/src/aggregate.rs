@@ -105,6 +105,7 @@ impl<'a> Aggregate<'a> {
             spec.accumulator = ::std::option::Option::Some(::millstream::manifest::AccumulatorSpec {
                 columns: <#accumulator as ::millstream::Input>::columns("value"),
                 version: <#accumulator as ::millstream::State>::VERSION,
+                migrations: <#accumulator as ::millstream::State>::migrations(),
                 merges: #merges,
             });
             spec

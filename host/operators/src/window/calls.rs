@@ -5,14 +5,29 @@ use std::sync::Arc;
 use arrow_array::{Int64Array, cast::AsArray, types::Int64Type};
 use arrow_buffer::ScalarBuffer;
 use millstream_operator::{Accumulated, Collector, OperatorContext, OperatorError, UserFunction};
-use millstream_types::{Batch, Cells, Column, Columns, DataType, Lifecycle, NO_TIME, Schema, StatePart};
+use millstream_types::{
+    Batch, Cells, Columns, Lifecycle, NO_TIME, Redistribution, Schema, State, StateKind, StatePart,
+};
 
 use super::{
     WindowFunction, WindowSpec,
     columns::{identity, pick, weave},
     fired::{Fired, FiredOutput},
 };
-use crate::{Calls, ProjectionSpec, migrate::migrated};
+use crate::{Calls, ProjectionSpec, kept::WINDOWS, migrate::migrated};
+
+/// What a function keeps in windows, as a state whose values can be taken over.
+fn accumulator(function: &WindowFunction) -> Option<State> {
+    let WindowFunction::Aggregate { accumulator, version, migrates_from } = function else { return None };
+    Some(State {
+        name: WINDOWS.to_owned(),
+        kind: StateKind::Value,
+        columns: accumulator.clone(),
+        version: *version,
+        migrates_from: migrates_from.clone(),
+        redistribution: Redistribution::default(),
+    })
+}
 
 /// The function of a window operator with what surrounds its calls.
 pub(super) struct WindowCalls {
@@ -23,6 +38,8 @@ pub(super) struct WindowCalls {
     lifecycle: Vec<Lifecycle>,
     /// The columns of contents as a stream has them, for messages.
     contents: Schema,
+    /// What an aggregate function keeps, as a state of its own.
+    accumulator: Option<State>,
 }
 
 impl WindowCalls {
@@ -33,7 +50,8 @@ impl WindowCalls {
         };
         let output = FiredOutput::new(spec, &ctx);
         let (input, lifecycle) = (spec.input.clone(), spec.lifecycle.clone());
-        Self { function, calls: Calls::new(ctx), input, output, lifecycle, contents }
+        let accumulator = accumulator(&spec.function);
+        Self { function, calls: Calls::new(ctx), input, output, lifecycle, contents, accumulator }
     }
 
     pub(super) fn ctx(&self) -> &OperatorContext {
@@ -50,7 +68,14 @@ impl WindowCalls {
 
     /// The parts of a snapshot as the function of this version has them.
     pub(super) async fn migrated(&mut self, parts: Vec<StatePart>) -> Result<Vec<StatePart>, OperatorError> {
-        Ok(migrated(parts, &mut *self.function, &mut self.calls).await?)
+        let accumulator = self.accumulator.as_slice();
+        Ok(migrated(parts, accumulator, &mut *self.function, &mut self.calls).await?)
+    }
+
+    /// The windows of a snapshot with the version of what they have.
+    pub(super) fn versioned(&self, windows: StatePart) -> StatePart {
+        let version = self.accumulator.as_ref().map_or(windows.version, |state| state.version);
+        StatePart { version, ..windows }
     }
 
     pub(super) fn output(&self) -> &FiredOutput {
@@ -85,12 +110,6 @@ impl WindowCalls {
 
     pub(super) async fn close(&mut self) -> Result<(), OperatorError> {
         Ok(self.function.close().await?)
-    }
-
-    /// The columns of contents: what the function reads, and behind it the event time if it reads that.
-    pub(super) fn content_columns(columns: &[Column], input: &ProjectionSpec) -> Vec<Column> {
-        let time = Column { name: "event-time".to_owned(), data_type: DataType::Int64, nullable: false };
-        columns.iter().cloned().chain(input.times.then_some(time)).collect()
     }
 
     /// The rows of a batch as contents keep them.

@@ -8,6 +8,7 @@ use millstream_state::{
 use millstream_types::{Batch, EncodedKeys, Window};
 
 use super::{WindowFunction, WindowSpec, assign::Part, calls::WindowCalls, columns::pick, fired::Fired};
+use crate::kept::content_columns;
 
 /// The panes of one subtask with the function that fills and empties them.
 pub(super) struct Panes {
@@ -26,11 +27,11 @@ enum Store {
 impl Panes {
     pub(super) fn new(spec: &WindowSpec, function: Box<dyn UserFunction>, ctx: OperatorContext) -> Self {
         let store = match &spec.function {
-            WindowFunction::Aggregate { accumulator } => {
+            WindowFunction::Aggregate { accumulator, .. } => {
                 Store::Accumulators(Box::new(MemoryAccumulators::new(accumulator)))
             }
             WindowFunction::Window { columns } => {
-                let columns = WindowCalls::content_columns(columns, &spec.input);
+                let columns = content_columns(columns, spec.input.times);
                 Store::Contents(Box::new(MemoryContents::new(&columns)))
             }
         };

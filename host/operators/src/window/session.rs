@@ -24,7 +24,7 @@ use super::{
     session_count::SessionCount,
 };
 use crate::{
-    kept::{CLOCK, WINDOWS},
+    kept::{CLOCK, WINDOWS, content_columns},
     project::kept_rows,
     subtask_state::{number, take_clock},
 };
@@ -61,11 +61,11 @@ impl SessionWindows {
             spec.lateness = 0;
         }
         let store = match &spec.function {
-            WindowFunction::Aggregate { accumulator } => {
+            WindowFunction::Aggregate { accumulator, .. } => {
                 Store::Accumulators(Box::new(MemorySessionAccumulators::new(accumulator, spec.lateness)))
             }
             WindowFunction::Window { columns } => {
-                let columns = WindowCalls::content_columns(columns, &spec.input);
+                let columns = content_columns(columns, spec.input.times);
                 Store::Contents(Box::new(MemorySessionContents::new(&columns, spec.lateness)))
             }
         };
@@ -421,7 +421,8 @@ impl Operator for SessionWindows {
 
     async fn snapshot(&mut self, request: &SnapshotRequest) -> Result<Vec<StatePart>, OperatorError> {
         let max = self.calls.ctx().max_parallelism;
-        let mut parts = vec![self.state_mut().snapshot(WINDOWS, max, request)?, number(CLOCK, self.clock)];
+        let windows = self.state_mut().snapshot(WINDOWS, max, request)?;
+        let mut parts = vec![self.calls.versioned(windows), number(CLOCK, self.clock)];
         if let Some(count) = &mut self.count {
             parts.push(count.snapshot(max, request)?);
         }

@@ -432,8 +432,8 @@ impl Operator for SharedWindows {
             running.reset(&mut self.panes)?;
         }
         let max = self.panes.calls.ctx().max_parallelism;
-        let mut parts =
-            vec![self.panes.state_mut().snapshot(WINDOWS, max, request)?, number(CLOCK, self.clock)];
+        let windows = self.panes.state_mut().snapshot(WINDOWS, max, request)?;
+        let mut parts = vec![self.panes.calls.versioned(windows), number(CLOCK, self.clock)];
         if let Some(count) = &mut self.count {
             parts.push(count.snapshot(max, request)?);
         }

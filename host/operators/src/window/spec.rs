@@ -107,6 +107,10 @@ pub enum WindowFunction {
     Aggregate {
         /// The accumulator's columns.
         accumulator: Vec<Column>,
+        /// Their version.
+        version: u32,
+        /// The earlier versions that the module takes over.
+        migrates_from: Vec<u32>,
     },
     /// `window-function`: all rows of a key and window.
     Window {

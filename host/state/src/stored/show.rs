@@ -139,10 +139,15 @@ impl NamedColumns {
     }
 }
 
+/// Times; null where a window has no bound, which lies at the end of time.
 fn times(millis: &[i64]) -> ArrayRef {
-    let times = TimestampMillisecondArray::from(millis.to_vec());
+    let times = millis.iter().map(|&time| CALENDAR.contains(&time).then_some(time));
+    let times = TimestampMillisecondArray::from_iter(times);
     Arc::new(times.with_data_type(DataType::Timestamp.to_arrow()))
 }
+
+/// Times that a calendar has, more or less: the quarter of a million years around the epoch.
+const CALENDAR: std::ops::Range<i64> = -8_000_000_000_000_000..8_000_000_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -194,7 +199,7 @@ mod tests {
         let mut bytes = Vec::new();
         put_key("a", &mut bytes);
         put_u32(2, &mut bytes);
-        [5, 9].map(|time| put_i64(time, &mut bytes));
+        [5, 9].into_iter().for_each(|time| put_i64(time, &mut bytes));
         assert_eq!(shown(&part(StateForm::EventTimers, Vec::new(), bytes)), ["k time", "a 5", "a 9"]);
     }
 
@@ -219,6 +224,7 @@ mod tests {
         put_row(7, &mut row);
         put_bytes(&row, &mut bytes);
         assert_eq!(shown(&part(StateForm::Map, columns(), bytes)), ["k map_key k_", "a [120] 7"]);
+        assert_eq!(times(&[i64::MIN, 5, i64::MAX]).null_count(), 2, "a global window has no bounds");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the operators of a plan keep: the other side of what a snapshot has.
 
 use millstream_graph::{FunctionNode, LogicalNode, NodeBody, Plan, Trigger, WindowAssigner};
-use millstream_operators::kept::{CALLS, CLOCK, COUNTS, PREPARED, WATERMARK, WINDOWS};
+use millstream_operators::kept::{CALLS, CLOCK, COUNTS, PREPARED, WATERMARK, WINDOWS, content_columns};
 use millstream_snapshot::{WantedOperator, WantedState};
 use millstream_state::{EVENT_TIMERS, PROCESSING_TIMERS};
 use millstream_task::{ENUMERATOR, SPLITS};
@@ -77,12 +77,20 @@ fn windows(function: &FunctionNode, states: &mut Vec<WantedState>) {
     let accumulator = accumulator.filter(|_| function.declaration.kind == FunctionKind::Aggregate);
     let accumulators = if session { StateForm::SessionAccumulators } else { StateForm::Accumulators };
     let contents = if session { StateForm::SessionContents } else { StateForm::Contents };
-    let (form, columns) = match accumulator {
-        Some(accumulator) => (accumulators, accumulator.columns.clone()),
-        None => (contents, function.declaration.inputs[0].columns.clone()),
-    };
-    let (version, migrates_from) = (1, Vec::new());
-    states.push(WantedState { name: WINDOWS.to_owned(), form, version, columns, migrates_from });
+    states.push(match accumulator {
+        Some(accumulator) => WantedState {
+            name: WINDOWS.to_owned(),
+            form: accumulators,
+            version: accumulator.version,
+            columns: accumulator.columns.clone(),
+            migrates_from: accumulator.migrates_from.clone(),
+        },
+        None => {
+            let columns = &function.declaration.inputs[0].columns;
+            let columns = content_columns(columns, function.inputs[0].times);
+            WantedState { columns, ..own(WINDOWS, contents) }
+        }
+    });
     states.push(own(CLOCK, StateForm::Subtask));
     if let Trigger::Count(_) = window.trigger {
         let count = Column { name: "count".to_owned(), data_type: DataType::Int64, nullable: false };

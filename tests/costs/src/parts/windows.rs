@@ -93,7 +93,7 @@ fn operator() -> Box<dyn Operator> {
         lateness: 0,
         late_port: None,
         key,
-        function: WindowFunction::Aggregate { accumulator },
+        function: WindowFunction::Aggregate { accumulator, version: 1, migrates_from: Vec::new() },
         input: ProjectionSpec {
             columns: vec![ReadColumn { index: 1, data_type: DataType::Int64, reject_null: false }],
             times: false,

@@ -87,7 +87,11 @@ impl Setup {
         let function = if self.contents {
             WindowFunction::Window { columns: columns(&["v"]) }
         } else {
-            WindowFunction::Aggregate { accumulator: columns(&["count", "sum"]) }
+            WindowFunction::Aggregate {
+                accumulator: columns(&["count", "sum"]),
+                version: 1,
+                migrates_from: Vec::new(),
+            }
         };
         WindowSpec {
             assigner: self.assigner,

@@ -146,12 +146,77 @@ impl Without {
     fn on_timer(&mut self, _key: &str, _timer: millstream::Timer, _out: &mut Collector<Counted>) {}
 }
 
+/// What sums read of a row.
+#[derive(Input)]
+pub struct Number {
+    /// What is added.
+    pub n: i64,
+}
+
+/// What sums say in the end.
+#[derive(Output)]
+pub struct Summed {
+    /// The sum.
+    pub sum: f64,
+}
+
+/// What the first version of a sum keeps.
+#[derive(State, Default)]
+pub struct FirstSum {
+    sum: i64,
+}
+
+/// Adds numbers.
+#[derive(Function)]
+pub struct Sum {}
+
+/// Adds numbers up.
+#[millstream::aggregate]
+impl Sum {
+    fn accumulate(&self, sum: &mut FirstSum, row: Number) {
+        sum.sum += row.n;
+    }
+
+    fn finish(&self, sum: &FirstSum) -> Summed {
+        Summed { sum: sum.sum as f64 }
+    }
+}
+
+/// What its second version keeps.
+#[derive(State, Default)]
+#[state(version = 2, migrates(1))]
+pub struct SecondSum {
+    halves: f64,
+}
+
+/// Twice as many halves.
+#[millstream::migrate(from = 1)]
+fn halves(first: FirstSum) -> SecondSum {
+    SecondSum { halves: first.sum as f64 * 2.0 }
+}
+
+/// Adds halves.
+#[derive(Function)]
+pub struct SumOfHalves {}
+
+/// Adds numbers up by their halves.
+#[millstream::aggregate]
+impl SumOfHalves {
+    fn accumulate(&self, sum: &mut SecondSum, row: Number) {
+        sum.halves += row.n as f64 * 2.0;
+    }
+
+    fn finish(&self, sum: &SecondSum) -> Summed {
+        Summed { sum: sum.halves / 2.0 }
+    }
+}
+
 /// A time at which no test is.
 const FAR: i64 = 4_000_000_000_000;
 
 millstream::module! {
     name: "evolution",
-    functions: [First, Wider, Other, Migrated, Without],
+    functions: [First, Wider, Other, Migrated, Without, Sum, SumOfHalves],
 }
 
 #[cfg(test)]
