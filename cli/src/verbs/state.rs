@@ -1,8 +1,9 @@
 //! `millstream state show`: what a snapshot has, as a table, as JSON lines, or in a Parquet file.
 
-use std::{fs::File, path::Path};
+use std::{fs::File, path::Path, sync::Arc};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray, types::TimestampMillisecondType};
+use arrow_schema::{ArrowError, Field, Schema};
 use comfy_table::{Table, presets};
 use miette::miette;
 use millstream_snapshot::{OperatorMetadata, StateMetadata};
@@ -204,13 +205,30 @@ fn json_rows(batch: &RecordBatch) -> Result<Vec<Map<String, Value>>, Failure> {
     let mut bytes = Vec::new();
     let builder = arrow_json::WriterBuilder::new().with_explicit_nulls(true);
     let mut writer = builder.build::<_, arrow_json::writer::JsonArray>(&mut bytes);
-    let written = writer.write(batch).and_then(|()| writer.finish());
+    let written = by_offset(batch).and_then(|batch| writer.write(&batch)).and_then(|()| writer.finish());
     let failed = |e: &dyn std::fmt::Display| Failure::environment(miette!("rows cannot be shown: {e}"));
     written.map_err(|e| failed(&e))?;
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
     serde_json::from_slice(&bytes).map_err(|e| failed(&e))
+}
+
+/// The rows with time zones as the writer of JSON knows them: it has no names of them, and ours are all UTC.
+fn by_offset(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let column = |(field, array): (&Arc<Field>, &ArrayRef)| -> (Arc<Field>, ArrayRef) {
+        match array.as_primitive_opt::<TimestampMillisecondType>() {
+            None => (field.clone(), array.clone()),
+            Some(times) => {
+                let times = times.clone().with_timezone("+00:00");
+                let data_type = times.data_type().clone();
+                (Arc::new(Field::new(field.name(), data_type, true)), Arc::new(times))
+            }
+        }
+    };
+    let (fields, columns): (Vec<_>, Vec<_>) =
+        batch.schema().fields().iter().zip(batch.columns()).map(column).unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
 fn cell(value: Option<&Value>) -> String {
