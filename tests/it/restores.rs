@@ -110,6 +110,21 @@ fn columns_that_lose_nothing_are_taken_over_by_the_host() {
 }
 
 #[test]
+fn state_goes_from_one_backend_to_the_other_and_is_taken_over_on_the_way() {
+    let subject = first();
+    let file = subject.path("job.toml");
+    let rocks = "parallelism = 2\nstate = { backend = \"rocksdb\", memory = \"16MiB\" }";
+    fs::write(&file, job("wider").replace("parallelism = 2", rocks)).expect("writable");
+    let file = file.to_str().expect("paths of tests are text");
+    let end = finish(&mut subject.about(&["run", file, "--from", "latest", "--quiet"]));
+    assert_says(&end, 0, &["`rows` from int32 to int64"]);
+    let taken_over = counts(&subject);
+    assert_eq!(taken_over[0], json!({ "k": "k0", "seen": null, "rows": 5 }));
+    run(&subject, "wider", &[]).success();
+    assert_eq!(counts(&subject), taken_over, "back in memory");
+}
+
+#[test]
 fn values_of_an_earlier_version_are_taken_over_by_the_module() {
     let subject = first();
     let end = run(&subject, "migrated", &[]);
