@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use millstream_snapshot::{Location, SnapshotMetadata};
+use millstream_types::crash_point;
 
 use crate::{Storage, StorageError, StoredSnapshot, job_store::load};
 
@@ -47,13 +48,18 @@ impl SnapshotFolder {
 
     /// Stores state under a name that is unique in the snapshot, and says where it is.
     pub async fn put_state(&self, name: &str, bytes: Vec<u8>) -> Result<Location, StorageError> {
+        crash_point("before-state-is-stored");
         self.storage.put(&self.path(name), bytes).await?;
+        crash_point("state-is-stored");
         Ok(Location::File(name.to_owned()))
     }
 
     /// Makes the snapshot complete. Everything that it refers to has been stored before.
     pub async fn put_metadata(&self, metadata: &SnapshotMetadata) -> Result<(), StorageError> {
-        self.storage.create(&self.path(METADATA), metadata.encode()).await
+        crash_point("before-snapshot-is-complete");
+        self.storage.create(&self.path(METADATA), metadata.encode()).await?;
+        crash_point("snapshot-is-complete");
+        Ok(())
     }
 
     /// Deletes what there is of it, the metadata first, so that a rest is no snapshot.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use millstream_snapshot::{ChunkMetadata, Location, ModuleMetadata, StateMetadata, checksum};
-use millstream_types::{StateChunk, StatePart};
+use millstream_types::{StateChunk, StatePart, crash_point};
 
 use crate::{StorageError, StoredSnapshot, paths};
 
 impl StoredSnapshot {
     /// Reads the chunks of a state.
     pub async fn read(&self, state: &StateMetadata) -> Result<StatePart, StorageError> {
+        crash_point("restored-in-part");
         let mut bytes = vec![Bytes::new(); state.chunks.len()];
         for (place, location) in state.places.iter().enumerate() {
             let there = state.chunks.iter().enumerate().filter(|(_, c)| usize::from(c.place) == place);

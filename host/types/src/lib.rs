@@ -3,6 +3,7 @@
 
 mod batch;
 mod columns;
+mod crash_point;
 mod element;
 mod ids;
 mod key;
@@ -17,6 +18,7 @@ mod time;
 
 pub use batch::{Batch, BatchError, compact};
 pub use columns::{Cells, Columns, Entries, Runs};
+pub use crash_point::crash_point;
 pub use element::{Alignment, Barrier, BarrierKind, StreamElement};
 pub use ids::{Attempt, JobName, OperatorId, PortIndex, SubtaskIndex};
 pub use key::{EncodedKeys, KeyError, KeyReader, encode_keys, hash_keys};

@@ -7,6 +7,7 @@
 use std::{fs, io, path::Path};
 
 use millstream_operator::ConnectorError;
+use millstream_types::crash_point;
 use serde::{Deserialize, Serialize};
 
 use super::part::publish;
@@ -60,6 +61,7 @@ impl Lineage {
             self.closed.clear();
         }
         self.closed.drain(..).try_for_each(|name| publish(folder, &name))?;
+        crash_point("sink-restored-by-half");
         remove_parts(folder, |part| self.wrote(part) && part.counter >= self.next)
     }
 

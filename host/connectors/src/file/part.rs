@@ -16,6 +16,7 @@ use arrow_json::writer::{LineDelimited, Writer as JsonWriter};
 use arrow_schema::SchemaRef;
 use flate2::write::GzEncoder;
 use millstream_operator::ConnectorError;
+use millstream_types::crash_point;
 use parquet::{
     arrow::ArrowWriter,
     basic::{Compression as ParquetCompression, ZstdLevel},
@@ -112,6 +113,7 @@ impl Part {
         let output = output.map_err(|e| self.failed("cannot write", e))?;
         let closed = output.finish().and_then(|file| file.sync_all());
         closed.map_err(|e| self.failed("cannot complete the file", e))?;
+        crash_point("part-closed");
         self.hidden = PathBuf::new();
         Ok(std::mem::take(&mut self.name))
     }
@@ -141,10 +143,13 @@ pub(crate) fn publish(folder: &Path, name: &str) -> Result<(), ConnectorError> {
     let failed = |e: io::Error| {
         ConnectorError::external(format!("{}: the part cannot be made visible: {e}", path.display()), e)
     };
+    crash_point("before-part-is-visible");
     match fs::rename(hidden(folder, name), &path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound && path.is_file() => Ok(()),
         renamed => renamed.map_err(failed),
-    }
+    }?;
+    crash_point("part-is-visible");
+    Ok(())
 }
 
 /// The path of a part that is not visible.

@@ -82,6 +82,10 @@ impl SinkWriter for FileWriter {
         if let Some(part) = self.part.take() {
             self.close(part)?;
         }
+        // The snapshot will say that these parts are there, so their names have to outlive the machine as well.
+        if self.visible_with.iter().any(Option::is_none) {
+            sync(&self.form.folder)?;
+        }
         self.visible_with.iter_mut().for_each(|with| *with = with.or(Some(checkpoint)));
         Ok(std::iter::once(&self.lineage).chain(&self.inherited).map(Lineage::encode).collect())
     }
@@ -120,7 +124,7 @@ impl SinkWriter for FileWriter {
     }
 }
 
-/// Makes what has become visible in a folder survive the machine.
+/// Makes the names in a folder outlive the machine.
 fn sync(folder: &Path) -> Result<(), ConnectorError> {
     // Only Unix lets a folder be opened for that.
     if cfg!(unix) {

@@ -1,0 +1,80 @@
+//! Jobs whose process dies between two steps of a checkpoint, of a commit or of a restore.
+
+use crate::{
+    subject::{OFTEN, Subject, assert_same},
+    support::{Output, finish},
+};
+
+/// Runs a job whose process dies the `times`th time that it comes to a place.
+fn run_and_crash(subject: &Subject, point: &str, times: u32) -> Output {
+    finish(subject.command().env("MILLSTREAM_CRASH_AT", format!("{point}:{times}")))
+}
+
+#[track_caller]
+fn assert_crashed(output: &Output, point: &str, times: u32) {
+    assert_eq!(output.code, None, "it did not come to `{point}` {times} times\n{}", output.stderr);
+}
+
+/// A job dies at a place the first time, then the third, and has in the end what it has undisturbed.
+fn crash(make: impl Fn() -> Subject, points: &[&str]) {
+    let expected = make().undisturbed();
+    assert!(!expected.is_empty());
+    for point in points {
+        let subject = make();
+        for times in [1, 3] {
+            assert_crashed(&run_and_crash(&subject, point, times), point, times);
+        }
+        subject.run();
+        assert_same(&subject.rows(), &expected, point);
+    }
+}
+
+/// One whose state is in files of its own and which writes all the time.
+fn bids() -> Subject {
+    let paced = ("records = 1000000", "records = 150000\nrate = 200000");
+    Subject::example("nexmark-q1", &[OFTEN, paced])
+}
+
+/// One that keeps sessions with all of their rows.
+fn sessions() -> Subject {
+    Subject::example("rotations", &[OFTEN])
+}
+
+#[test]
+fn between_the_steps_of_a_checkpoint() {
+    let points =
+        ["before-state-is-stored", "state-is-stored", "before-snapshot-is-complete", "snapshot-is-complete"];
+    crash(sessions, &points);
+}
+
+#[test]
+fn in_the_middle_of_a_deletion() {
+    crash(sessions, &["snapshot-deleted-in-part"]);
+}
+
+#[test]
+fn between_the_steps_of_a_commit() {
+    crash(bids, &["part-closed", "before-part-is-visible", "part-is-visible"]);
+}
+
+#[test]
+fn during_a_restore() {
+    for (point, make) in [("restored-in-part", sessions as fn() -> Subject), ("sink-restored-by-half", bids)]
+    {
+        let subject = make();
+        let expected = make().undisturbed();
+        assert_crashed(&run_and_crash(&subject, "snapshot-is-complete", 2), "snapshot-is-complete", 2);
+        for times in [1, 2] {
+            assert_crashed(&run_and_crash(&subject, point, times), point, times);
+        }
+        subject.run();
+        assert_same(&subject.rows(), &expected, point);
+    }
+}
+
+#[test]
+fn a_place_that_is_never_reached_changes_nothing() {
+    let subject = Subject::example("delays", &[OFTEN]);
+    assert_eq!(run_and_crash(&subject, "nowhere", 1).code, Some(0));
+    assert_same(&subject.rows(), &subject.undisturbed(), "undisturbed");
+}
