@@ -13,6 +13,7 @@ mod examples;
 mod faults;
 mod languages;
 mod recovery;
+mod restarts;
 mod restores;
 mod savepoints;
 mod signals;

@@ -264,10 +264,12 @@ impl RecordInput {
 
     /// Says so if the file has ended before the split.
     fn too_short(&self) -> Option<std::io::Error> {
-        let found = self.offset + self.buffer.len() as u64;
-        let end = self.end.filter(|end| found < *end)?;
+        let read = self.offset + self.buffer.len() as u64;
+        let end = self.end.filter(|end| read < *end)?;
+        // A split may start behind where the file ends by now.
+        let found = std::fs::metadata(&self.name).map_or(read, |file| file.len());
         let message = format!(
-            "the file has {found} bytes and had {end} when it was found: it has been replaced or cut off"
+            "the file has {found} bytes and had {end} or more when it was found: it has been replaced or cut off"
         );
         Some(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, message))
     }
