@@ -1,7 +1,7 @@
 //! Jobs that are killed at any moment and go on where they were, with the rows of a run that nobody disturbed.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Stdio,
     thread,
@@ -14,6 +14,12 @@ use crate::{
     subject::{OFTEN, Subject, assert_same},
     support::finish,
 };
+
+/// A setting of the soak test.
+fn number(variable: &str) -> Option<u64> {
+    let text = env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}: `{text}`: expected a number")))
+}
 
 /// Numbers that look random, the same ones for a seed.
 struct Random(u64);
@@ -28,9 +34,12 @@ impl Random {
 }
 
 /// Kills a job again and again, each time a little later than it takes to start, and compares what it wrote in the end.
-/// A round is the life of one job; there are as many as it takes to kill so often.
+/// A round is the life of one job; there are as many as it takes to kill so often. `cargo xtask soak` asks for more
+/// kills and other seeds.
 fn kill(make: impl Fn() -> Subject, kills: u32, longest: u64, seed: u64) {
-    let mut random = Random(seed);
+    let kills = number("MILLSTREAM_KILLS").map_or(kills, |kills| kills as u32);
+    let seed = seed ^ number("MILLSTREAM_SEED").unwrap_or_default();
+    let mut random = Random(seed.max(1));
     let expected = make().undisturbed();
     assert!(!expected.is_empty());
     let mut killed = 0;

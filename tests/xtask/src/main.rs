@@ -7,6 +7,7 @@ mod guests;
 mod lint;
 mod native;
 mod printer;
+mod soak;
 mod test;
 mod workspace;
 
@@ -37,6 +38,8 @@ enum Verb {
     Bench(bench::Arguments),
     /// Counts what the inner parts cost and holds them to their bars; arguments go to the counter.
     Costs(costs::Arguments),
+    /// Kills jobs at random moments, for as long as is asked for, and compares what they wrote with undisturbed runs.
+    Soak(soak::Arguments),
     /// Checks format, lints and dependencies, as they have to be for a change to be taken.
     Lint,
 }
@@ -63,6 +66,7 @@ fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::Demo => demo::run(&workspace, printer),
         Verb::Bench(arguments) => bench::run(&workspace, arguments, printer),
         Verb::Costs(arguments) => costs::run(&workspace, arguments, printer),
+        Verb::Soak(arguments) => soak::run(&workspace, arguments, printer),
         Verb::Lint => lint::run(&workspace, printer),
     }
 }
