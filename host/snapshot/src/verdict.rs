@@ -236,7 +236,8 @@ mod tests {
 
     fn state(name: &str, form: StateForm, columns: Vec<Column>) -> StateMetadata {
         let chunk = StateChunk::item(vec![1]);
-        let part = StatePart { name: name.into(), form, version: 2, columns, base: None, chunks: vec![chunk] };
+        let part =
+            StatePart { name: name.into(), form, version: 2, columns, base: None, chunks: vec![chunk] };
         StateMetadata::of_part(&part, Location::Inline(vec![1]), 0)
     }
 

@@ -86,7 +86,14 @@ impl Job {
     fn new(keys: u64) -> Self {
         let columns = vec![Column { name: "text".into(), data_type: DataType::Utf8, nullable: false }];
         let (name, redistribution) = ("text".into(), Default::default());
-        let states = vec![State { name, kind: StateKind::Value, columns, version: 1, redistribution }];
+        let states = vec![State {
+            name,
+            kind: StateKind::Value,
+            columns,
+            version: 1,
+            redistribution,
+            migrates_from: Vec::new(),
+        }];
         let backend = MemoryBackend::new(&states);
         let mut job = Self { states, backend, keys, seed: SEED, chains: BTreeMap::new(), last: 0 };
         let all: Vec<i64> = (0..keys as i64).collect();

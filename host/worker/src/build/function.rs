@@ -96,13 +96,11 @@ fn window(node: &LogicalNode, plan: &FunctionNode, row_errors: RowErrorSpec) -> 
 
 fn window_function(plan: &FunctionNode) -> WindowFunction {
     match &plan.declaration.accumulator {
-        Some(accumulator) if plan.declaration.kind == FunctionKind::Aggregate => {
-            WindowFunction::Aggregate {
-                accumulator: accumulator.columns.clone(),
-                version: accumulator.version,
-                migrates_from: accumulator.migrates_from.clone(),
-            }
-        }
+        Some(accumulator) if plan.declaration.kind == FunctionKind::Aggregate => WindowFunction::Aggregate {
+            accumulator: accumulator.columns.clone(),
+            version: accumulator.version,
+            migrates_from: accumulator.migrates_from.clone(),
+        },
         _ => WindowFunction::Window { columns: plan.declaration.inputs[0].columns.clone() },
     }
 }
