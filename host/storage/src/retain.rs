@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use millstream_snapshot::SnapshotMetadata;
+use millstream_types::crash_point;
 
 use crate::{
     RunStore, StorageError,
@@ -41,6 +42,7 @@ impl RunStore {
         // What has no metadata is no checkpoint, so that goes first.
         for file in metadata.into_iter().chain(others) {
             self.storage().delete(&file.path).await?;
+            crash_point("snapshot-deleted-in-part");
         }
         Ok(())
     }

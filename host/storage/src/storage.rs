@@ -4,7 +4,6 @@ use std::{fs, ops::Range, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use millstream_types::crash_point;
 use object_store::{
     ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, local::LocalFileSystem, path::Path as Key,
 };
@@ -137,7 +136,6 @@ impl Storage {
                 Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
                 Err(e) => return Err(failed(e)),
             }
-            crash_point("snapshot-deleted-in-part");
         }
         Ok(())
     }
