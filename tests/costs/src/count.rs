@@ -19,6 +19,16 @@ pub struct Counts {
     pub instructions: Option<f64>,
 }
 
+impl Counts {
+    /// Keeps the least of each count.
+    pub fn take_least(&mut self, other: &Self) {
+        self.allocations = self.allocations.min(other.allocations);
+        self.bytes = self.bytes.min(other.bytes);
+        let both = self.instructions.zip(other.instructions);
+        self.instructions = both.map(|(one, other)| one.min(other)).or(self.instructions);
+    }
+}
+
 /// Counts the allocations of a part, all of which are made by the thread that runs it.
 pub fn allocations(part: &Part) -> Counts {
     let [first, second, third] = sections(part, allocated);
@@ -48,3 +58,17 @@ pub(crate) fn sections<T>(part: &Part, mut mark: impl FnMut() -> T) -> [T; 3] {
 const WARM_UP: u64 = 8;
 /// Steps of the shorter run.
 pub(crate) const STEPS: u64 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::Counts;
+
+    #[test]
+    fn the_least_of_each_count_stays() {
+        let counts = |allocations, bytes, instructions| Counts { allocations, bytes, instructions };
+        let mut least = counts(3.0, 40.0, Some(500.0));
+        least.take_least(&counts(4.0, 30.0, Some(600.0)));
+        least.take_least(&counts(3.0, 50.0, None));
+        assert_eq!(least, counts(3.0, 30.0, Some(500.0)));
+    }
+}

@@ -44,7 +44,7 @@ fn run(args: &Args) -> Result<()> {
         run_sections();
         return Ok(());
     }
-    let counted = count(!args.allocations_only)?;
+    let mut counted = count(!args.allocations_only)?;
     let (file, compiler) = (&args.bars, compiler()?);
     if args.accept {
         fs::write(file, Bars::write(&compiler, &counted))?;
@@ -53,11 +53,19 @@ fn run(args: &Args) -> Result<()> {
     }
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let bars = Bars::parse(&text).with_context(|| format!("{} is not as it was written", file.display()))?;
-    let mut regressions = Vec::new();
-    for (part, counts) in &counted {
-        print(&line(part, counts));
-        regressions.extend(bars.regressions(part, counts, &compiler));
+    let regressions = |counted: &[(Part, Counts)]| {
+        let of = |(part, counts): &(Part, Counts)| bars.regressions(part, counts, &compiler);
+        counted.iter().flat_map(of).collect::<Vec<_>>()
+    };
+    for _ in 0..AGAIN {
+        if regressions(&counted).is_empty() {
+            break;
+        }
+        let again = count(!args.allocations_only)?;
+        counted.iter_mut().zip(again).for_each(|((_, counts), (_, again))| counts.take_least(&again));
     }
+    counted.iter().for_each(|(part, counts)| print(&line(part, counts)));
+    let regressions = regressions(&counted);
     if regressions.is_empty() {
         return Ok(());
     }
@@ -98,6 +106,10 @@ fn compiler() -> Result<String> {
     let output = Command::new(rustc).arg("--version").output().context("cannot run rustc")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
+
+/// How often a count that is too high is repeated. Where memory lies and how the standard library's tables are seeded is
+/// another thing in each process, which some parts show by some percent; what a change of ours costs is there each time.
+const AGAIN: usize = 3;
 
 fn print(text: &str) {
     drop(writeln!(std::io::stdout(), "{text}"));
