@@ -50,6 +50,14 @@ fn the_top_level_has_what_it_should_have() {
 }
 
 #[test]
+fn nothing_that_was_built_is_kept() {
+    let repository = Repository::open();
+    let built = repository.files().filter(|path| path.split('/').any(|folder| folder == "target"));
+    let problems: Vec<_> = built.map(|path| format!("{path} is in a folder of what is built")).collect();
+    report("what is built", &problems);
+}
+
+#[test]
 fn every_crate_inherits_the_lints_of_its_workspace() {
     let repository = Repository::open();
     let mut problems = Vec::new();

@@ -40,8 +40,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments, printer: &Printe
         rounds += 1;
     }
     let kills = arguments.kills;
-    printer
-        .progress(format_args!("{rounds} rounds of {kills} kills or more a job, and never another result"));
+    printer.progress(format_args!("no other result; rounds: {rounds}, kills of each job in a round: at least {kills}"));
     Ok(())
 }
 
