@@ -1,5 +1,7 @@
 //! Jobs whose process dies between two steps of a checkpoint, of a commit or of a restore.
 
+use std::fs;
+
 use crate::{
     subject::{OFTEN, Subject, assert_same},
     support::{Output, finish},
@@ -93,6 +95,22 @@ fn during_a_restore() {
         subject.run();
         assert_same(&subject.rows(), &expected, point);
     }
+}
+
+#[test]
+fn windows_that_are_cut_otherwise_are_refused() {
+    let subject = windows();
+    let expected = subject.undisturbed();
+    assert_crashed(&run_and_crash(&subject, "snapshot-is-complete", 4), "snapshot-is-complete", 4);
+    let job = fs::read_to_string(subject.path("job.toml")).expect("it was written");
+    let other = job.replace("tumbling = \"365d\"", "tumbling = \"30d\"");
+    fs::write(subject.path("job.toml"), other).expect("a temporary folder can be written to");
+    let output = finish(&mut subject.command());
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    assert!(output.stderr.contains("fits no other"), "{}", output.stderr);
+    fs::write(subject.path("job.toml"), job).expect("a temporary folder can be written to");
+    subject.run();
+    assert_same(&subject.rows(), &expected, "with the windows that it had");
 }
 
 #[test]

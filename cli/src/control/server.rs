@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use millstream_storage::{RunStore, StorageError};
+use millstream_storage::{RunLock, RunStore, StorageError};
 use millstream_worker::{JobControl, SnapshotError, SnapshotTaken};
 use tempfile::TempDir;
 use tokio::{
@@ -20,10 +20,10 @@ use super::protocol::{Address, LINE, Reply, Request, host};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
     /// Somebody else has it.
-    #[error("the job runs already: process {process} has {run}")]
+    #[error("the job runs already: {holder} has {run}")]
     Running {
-        /// The process.
-        process: u32,
+        /// Which process, as far as it has said so.
+        holder: String,
         /// The run's folder.
         run: String,
     },
@@ -45,6 +45,7 @@ pub(crate) struct Claimed {
     run: RunStore,
     listener: UnixListener,
     folder: TempDir,
+    lock: RunLock,
 }
 
 /// A job that answers.
@@ -53,15 +54,20 @@ pub(crate) struct Serving {
     answering: JoinHandle<()>,
     /// Goes with the socket.
     _folder: TempDir,
+    _lock: RunLock,
 }
 
 impl Claimed {
     /// Sees to it that nobody else has the run, and says that this process does.
     pub(crate) async fn claim(run: RunStore) -> Result<Self, ControlError> {
-        if let Some(address) = run.control().await?.and_then(|text| parse(&text)) {
-            if address.is_here() && UnixStream::connect(&address.socket).await.is_ok() {
-                return Err(ControlError::Running { process: address.process, run: run.name() });
-            }
+        let lock = run.lock()?;
+        let address = run.control().await?.and_then(|text| parse(&text));
+        let Some(lock) = lock else {
+            let holder = address.map(|address| format!("process {} on {}", address.process, address.host));
+            let holder = holder.unwrap_or_else(|| "another process".to_owned());
+            return Err(ControlError::Running { holder, run: run.name() });
+        };
+        if let Some(address) = address {
             remove_stale(&address);
         }
         let (listener, folder) = listen()?;
@@ -69,13 +75,13 @@ impl Claimed {
         let address = Address { host: host(), process: std::process::id(), socket };
         let text = serde_json::to_string(&address).expect("texts and numbers always encode");
         run.set_control(Some(&text)).await?;
-        Ok(Self { run, listener, folder })
+        Ok(Self { run, listener, folder, lock })
     }
 
     /// Answers for a job from now on. Has to be called within a tokio runtime.
     pub(crate) fn serve(self, job: JobControl) -> Serving {
-        let Self { run, listener, folder } = self;
-        Serving { run, answering: tokio::spawn(accept(listener, job)), _folder: folder }
+        let Self { run, listener, folder, lock } = self;
+        Serving { run, answering: tokio::spawn(accept(listener, job)), _folder: folder, _lock: lock }
     }
 
     /// Lets go of a run whose job did not start.

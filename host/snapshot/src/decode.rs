@@ -69,6 +69,7 @@ fn operator(from: &mut Reader<'_>) -> Result<OperatorMetadata, SnapshotError> {
     Ok(OperatorMetadata {
         id: from.text()?,
         key: from.list(column)?,
+        windows: from.text()?,
         subtasks: from.list(subtask)?,
         shared: from.list(state)?,
     })

@@ -46,6 +46,7 @@ impl SnapshotMetadata {
 fn operator(to: &mut Writer, operator: &OperatorMetadata) {
     to.blob(operator.id.as_bytes());
     to.list(&operator.key, column);
+    to.blob(operator.windows.as_bytes());
     to.list(&operator.subtasks, subtask);
     to.list(&operator.shared, state);
 }

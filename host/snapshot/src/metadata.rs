@@ -41,6 +41,8 @@ pub struct OperatorMetadata {
     pub id: String,
     /// The columns by which its keyed state is keyed, in order; none if it has no key.
     pub key: Vec<Column>,
+    /// How it cuts time into windows, as a text to compare and to show; empty if it does not.
+    pub windows: String,
     /// Its subtasks in order; as many as its parallelism was.
     pub subtasks: Vec<SubtaskMetadata>,
     /// What is kept once for all subtasks: a source's enumerator.

@@ -24,6 +24,8 @@ pub struct WantedOperator {
     pub id: String,
     /// The columns by which its keyed state is keyed.
     pub key: Vec<Column>,
+    /// How it cuts time into windows; empty if it does not.
+    pub windows: String,
     /// Its states.
     pub states: Vec<WantedState>,
 }
@@ -138,6 +140,13 @@ pub fn verdict_on(found: &StateMetadata, operator: &OperatorMetadata, wanted: &W
     {
         return Verdict::Incompatible(problem);
     }
+    let cut = matches!(found.form, StateForm::Accumulators | StateForm::Contents);
+    if cut && operator.windows != wanted.windows {
+        return Verdict::Incompatible(format!(
+            "its windows are {}, the job's {}: what has been gathered fits no other",
+            operator.windows, wanted.windows
+        ));
+    }
     if found.version > state.version {
         let (found, known) = (found.version, state.version);
         return Verdict::Incompatible(format!(
@@ -170,7 +179,12 @@ fn found_verdicts(
     wanted: Option<&WantedOperator>,
     verdicts: &mut Vec<StateVerdict>,
 ) {
-    let nobody = WantedOperator { id: found.id.clone(), key: Vec::new(), states: Vec::new() };
+    let nobody = WantedOperator {
+        id: found.id.clone(),
+        key: Vec::new(),
+        windows: found.windows.clone(),
+        states: Vec::new(),
+    };
     let wanted = wanted.unwrap_or(&nobody);
     let mut seen = BTreeSet::new();
     for state in found.states().filter(|state| is_users(state.form)) {
@@ -262,6 +276,7 @@ mod tests {
         let operator = |id: &str, subtasks| OperatorMetadata {
             id: id.into(),
             key: vec![column("k", DataType::Utf8)],
+            windows: "tumbling of 1s".into(),
             subtasks,
             shared: Vec::new(),
         };
@@ -298,12 +313,39 @@ mod tests {
             wanted("kind", StateForm::List, 2, n()),
             wanted("fresh", StateForm::Value, 1, n()),
         ];
-        vec![WantedOperator { id: "op".into(), key: vec![column("renamed", key)], states }]
+        vec![WantedOperator {
+            id: "op".into(),
+            key: vec![column("renamed", key)],
+            windows: "tumbling of 1s".into(),
+            states,
+        }]
     }
 
     fn check(report: &RestoreReport, expected: Expect) {
         let line = |v: &StateVerdict| format!("{}.{}: {}\n", v.operator, v.state, v.verdict);
         expected.assert_eq(&report.verdicts.iter().map(line).collect::<String>());
+    }
+
+    #[test]
+    fn what_windows_have_gathered_fits_no_others() {
+        let states = vec![state("windows", StateForm::Accumulators, Vec::new())];
+        let operator = |windows: &str| OperatorMetadata {
+            id: "op".into(),
+            key: Vec::new(),
+            windows: windows.into(),
+            subtasks: vec![SubtaskMetadata { states: states.clone(), ..SubtaskMetadata::default() }],
+            shared: Vec::new(),
+        };
+        let job = WantedOperator {
+            id: "op".into(),
+            key: Vec::new(),
+            windows: "tumbling of 1s".into(),
+            states: vec![wanted("windows", StateForm::Accumulators, 2, Vec::new())],
+        };
+        let verdict = |windows| verdict_on(&states[0], &operator(windows), &job);
+        assert_eq!(verdict("tumbling of 1s"), Verdict::Same);
+        expect!["incompatible: its windows are tumbling of 2s, the job's tumbling of 1s: what has been gathered fits no other"]
+            .assert_eq(&verdict("tumbling of 2s").to_string());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The snapshots of one job: its runs, their checkpoints, which of them to keep, and its savepoints.
 
-use std::path::Path;
+use std::{fs::File, path::Path};
 
 use millstream_snapshot::{Location, SnapshotMetadata};
 
@@ -56,6 +56,10 @@ pub struct Latest {
     /// Whether the run was stopped at a savepoint, so that it is another one that goes on.
     pub ended: bool,
 }
+
+/// The hold on a run. It ends with the process, or when this is dropped.
+#[derive(Debug)]
+pub struct RunLock(#[expect(dead_code, reason = "the system lets go when the file is closed")] File);
 
 impl JobStore {
     /// The snapshots of a job in a place.
@@ -169,6 +173,11 @@ impl RunStore {
     /// Notes that the run was stopped at a savepoint: what goes on from there is another run.
     pub async fn end_at(&self, savepoint: &str) -> Result<(), StorageError> {
         self.storage().put(&format!("{}/{STOPPED}", self.folder), savepoint.to_owned()).await
+    }
+
+    /// Takes hold of the run for as long as the lock lives; none if somebody else has it.
+    pub fn lock(&self) -> Result<Option<RunLock>, StorageError> {
+        Ok(self.storage().lock(&format!("{}/{LOCK}", self.folder))?.map(RunLock))
     }
 
     /// Notes how the process that has the run is spoken to; none if there is none any more.
@@ -306,6 +315,7 @@ pub(crate) fn numbered(name: &str, prefix: &str) -> Option<u64> {
 const ORIGIN: &str = "run.origin";
 const STOPPED: &str = "run.stopped";
 const CONTROL: &str = "run.control";
+const LOCK: &str = "run.lock";
 const RUN: &str = "run-";
 pub(crate) const CHECKPOINT: &str = "chk-";
 const SAVEPOINT: &str = "savepoint-";

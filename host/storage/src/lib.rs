@@ -8,6 +8,7 @@
 //!                      /chk-3/_metadata   written last, with one atomic put: without it there is no checkpoint
 //!                      /chk-3/subtask-0   state of a subtask; later checkpoints may refer to it
 //!                      /run.control       how the process that has the run is spoken to, while there is one
+//!                      /run.lock          held by that process: by the system, so it never outlives it
 //!                      /run.stopped       the savepoint at which it was stopped, if at one
 //!           /savepoint-00001/_metadata    what the user asked for, unless a place was named
 //! ```
@@ -27,5 +28,5 @@ mod tests;
 
 pub use error::StorageError;
 pub use folder::SnapshotFolder;
-pub use job_store::{CheckpointInfo, JobStore, Latest, RunStore, StoredSnapshot};
+pub use job_store::{CheckpointInfo, JobStore, Latest, RunLock, RunStore, StoredSnapshot};
 pub use storage::Storage;

@@ -1,6 +1,11 @@
 //! A place for snapshots, whatever it is.
 
-use std::{fs, ops::Range, path::Path, sync::Arc};
+use std::{
+    fs::{self, File, TryLockError},
+    ops::Range,
+    path::Path,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
@@ -14,8 +19,9 @@ use crate::StorageError;
 #[derive(Clone, Debug)]
 pub struct Storage {
     store: Arc<dyn ObjectStore>,
-    /// How messages and commands name it, without a slash at the end.
+    /// How messages and commands name it, wherever they are read: absolute, without a slash at the end.
     name: String,
+    folder: Arc<Path>,
 }
 
 impl Storage {
@@ -41,17 +47,35 @@ impl Storage {
 
     /// A folder of this machine. What has been put there outlives the machine: files and folders are synced.
     pub fn folder(folder: &Path) -> Result<Self, StorageError> {
+        let folder = &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let name = folder.display().to_string().trim_end_matches('/').to_owned();
         let access = |source| StorageError::Access { path: name.clone(), action: "make the folder", source };
         fs::create_dir_all(folder).map_err(|e| access(Box::new(e)))?;
         let store = LocalFileSystem::new_with_prefix(folder).map_err(|e| access(Box::new(e)))?;
         let store = store.with_fsync(true).with_automatic_cleanup(true);
-        Ok(Self { store: Arc::new(store), name })
+        Ok(Self { store: Arc::new(store), name, folder: folder.as_path().into() })
     }
 
     /// How messages and commands name what is at a path.
     pub fn name_of(&self, path: &str) -> String {
         format!("{}/{path}", self.name)
+    }
+
+    /// Takes hold of an object for as long as the lock lives; none if another process, or this one, has it. The system lets
+    /// go of it when a process ends, however that happens.
+    pub(crate) fn lock(&self, path: &str) -> Result<Option<File>, StorageError> {
+        let failed = |e: std::io::Error| StorageError::Access {
+            path: self.name_of(path),
+            action: "lock the file",
+            source: Box::new(e),
+        };
+        let opened = File::options().create(true).truncate(false).write(true).open(self.folder.join(path));
+        let file = opened.map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(e)) => Err(failed(e)),
+        }
     }
 
     /// Writes an object, all of it or nothing. It is durable when this returns.

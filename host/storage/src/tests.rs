@@ -33,8 +33,13 @@ async fn checkpoint(run: &RunStore, id: u64) {
 
 fn metadata(id: u64, state: StateMetadata) -> SnapshotMetadata {
     let subtask = SubtaskMetadata { states: vec![state], ..SubtaskMetadata::default() };
-    let operator =
-        OperatorMetadata { id: "count".into(), key: Vec::new(), subtasks: vec![subtask], shared: Vec::new() };
+    let operator = OperatorMetadata {
+        id: "count".into(),
+        key: Vec::new(),
+        windows: String::new(),
+        subtasks: vec![subtask],
+        shared: Vec::new(),
+    };
     SnapshotMetadata {
         checkpoint: id,
         kind: SnapshotKind::Checkpoint,
@@ -272,4 +277,14 @@ fn a_run_says_how_its_process_is_spoken_to() {
         run.set_control(None).await.expect("it is gone already");
         assert_eq!(run.control().await.expect("readable"), None);
     });
+}
+
+#[test]
+fn a_run_is_held_by_one_at_a_time() {
+    let folder = TempDir::new().expect("a folder");
+    let held = run(store(folder.path()).begin_run(None)).expect("a run");
+    let lock = held.lock().expect("a file").expect("nobody has it");
+    assert!(held.lock().expect("a file").is_none(), "somebody has it");
+    drop(lock);
+    assert!(held.lock().expect("a file").is_some(), "nobody has it any more");
 }

@@ -88,6 +88,7 @@ pub(crate) struct CheckpointService {
     /// The last complete checkpoint of this run, on which others may build.
     base: Option<Arc<SnapshotMetadata>>,
     work: JoinSet<Work>,
+    deletion: Deletion,
 }
 
 struct Pending {
@@ -124,6 +125,16 @@ enum Work {
     Deleted(Result<(), StorageError>),
 }
 
+/// Of what is not needed any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Deletion {
+    #[default]
+    None,
+    UnderWay,
+    /// Under way, and there is more by now.
+    WantedAgain,
+}
+
 impl CheckpointService {
     /// A service whose first checkpoint is number `first` and may build on `base`.
     pub(crate) fn new(
@@ -149,6 +160,7 @@ impl CheckpointService {
             asked: BTreeMap::new(),
             drained: None,
             work: JoinSet::new(),
+            deletion: Deletion::None,
         }
     }
 
@@ -163,7 +175,7 @@ impl CheckpointService {
                 Some(order) = self.connections.orders.recv() => self.ordered(order),
                 Some((participant, report)) = self.connections.reports.recv() => self.reported(participant, report),
                 Some(done) = self.work.join_next() => {
-                    // A panic of such work has been printed; its checkpoint runs into its limit.
+                    // A panic of such work has been printed. A snapshot's checkpoint runs into its limit then.
                     if let Ok(done) = done { self.done(done) }
                 }
                 () = until(timeout) => self.coordinator.handle_timeout(self.started.elapsed()),
@@ -222,9 +234,13 @@ impl CheckpointService {
                 self.coordinator.handle_stored(checkpoint, stored, now);
             }
             Work::Place(order, place) => self.placed(order, place),
-            Work::Deleted(Ok(())) => {}
-            Work::Deleted(Err(error)) => {
-                tracing::warn!(error = error.in_full(), "old checkpoints cannot be deleted");
+            Work::Deleted(deleted) => {
+                if let Err(error) = deleted {
+                    tracing::warn!(error = error.in_full(), "old checkpoints cannot be deleted");
+                }
+                if std::mem::take(&mut self.deletion) == Deletion::WantedAgain {
+                    self.delete_old();
+                }
             }
         }
     }
@@ -296,6 +312,7 @@ impl CheckpointService {
         let metadata = Arc::new(metadata);
         pending.metadata = Some(metadata.clone());
         let folder = pending.folder.clone();
+        let limit = self.options.settings.timeout;
         let ends = pending.asked.as_ref().is_some_and(Asked::ends_run).then(|| self.options.run.clone());
         self.work.spawn(async move {
             let store = async {
@@ -308,7 +325,15 @@ impl CheckpointService {
                     None => Ok(()),
                 }
             };
-            let stored = store.await.map(|()| metadata.state_bytes());
+            // Whether it is stored after all cannot be known then; a later checkpoint takes its place.
+            let stored = match tokio::time::timeout(limit, store).await {
+                Ok(stored) => stored.map(|()| metadata.state_bytes()),
+                Err(_) => Err(StorageError::Access {
+                    path: folder.name(),
+                    action: "complete the snapshot in time",
+                    source: Box::new(std::io::Error::from(std::io::ErrorKind::TimedOut)),
+                }),
+            };
             Work::Metadata { checkpoint: id, stored }
         });
     }
@@ -353,8 +378,13 @@ impl CheckpointService {
     }
 
     /// Deletes what is older than what is kept, also what is left of checkpoints that were given up. What those under
-    /// way build on stays.
+    /// way build on stays. One at a time: on slow storage they would pile up.
     fn delete_old(&mut self) {
+        if self.deletion != Deletion::None {
+            self.deletion = Deletion::WantedAgain;
+            return;
+        }
+        self.deletion = Deletion::UnderWay;
         let (run, keep) = (self.options.run.clone(), self.options.retain);
         let bases: Vec<_> = self.pending.values().filter_map(|pending| pending.base.clone()).collect();
         self.work.spawn(async move {

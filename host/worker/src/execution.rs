@@ -18,7 +18,7 @@ use crate::{
     build::{Blueprint, SubtaskBuilder},
     checkpoint::{CheckpointService, Connections, Layout, Participant, ProgramContent},
     control::{SnapshotError, SnapshotOrder},
-    restore::{RestorePlan, key_of},
+    restore::{RestorePlan, key_of, windows_of},
     status::Board,
 };
 
@@ -269,12 +269,15 @@ fn start_enumerators(
 
 /// Who takes part in the checkpoints of a job with so many sources.
 fn layout(plan: &Plan, program: &Arc<ProgramContent>, sources: usize) -> Layout {
-    let keys = plan.logical.nodes.iter().map(|node| (node.id.to_string(), key_of(node)));
+    let nodes = plan.logical.nodes.iter();
+    let keys = nodes.clone().map(|node| (node.id.to_string(), key_of(node)));
+    let windows = nodes.map(|node| (node.id.to_string(), windows_of(node)));
     let subtasks = plan.execution.subtasks.iter().map(|s| Participant::Subtask(s.index.index()));
     Layout {
         job: plan.logical.job.name.to_string(),
         max_parallelism: plan.logical.job.max_parallelism,
         keys: keys.collect(),
+        windows: windows.collect(),
         program: program.clone(),
         participants: subtasks.chain(std::iter::repeat_n(Participant::Enumerator, sources)).collect(),
     }

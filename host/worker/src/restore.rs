@@ -22,7 +22,7 @@ use millstream_storage::{StorageError, StoredSnapshot};
 use millstream_task::{Restore, decode_split};
 use millstream_types::{OperatorId, StateForm, StatePart};
 
-pub(crate) use wanted::key_of;
+pub(crate) use wanted::{key_of, windows_of};
 
 /// A snapshot that a job cannot go on from.
 #[derive(Debug, thiserror::Error)]
@@ -148,7 +148,7 @@ impl RestorePlan {
             Verdict::Widened(_) => {
                 let part = self.snapshot.read(state).await?;
                 let found = wanted.states.iter().find(|w| w.name == state.name && w.form == state.form);
-                let Some(wanted) = found else { return Ok(None) };
+                let wanted = found.expect("the verdict has found it");
                 let evolved = evolve_part(part, &wanted.columns, wanted.version);
                 let failed = |source| RestoreError::State { operator: operator.id.clone(), source };
                 evolved.map(Some).map_err(failed)

@@ -14,6 +14,8 @@ pub(crate) struct Layout {
     pub(crate) max_parallelism: MaxParallelism,
     /// The columns by which operators are keyed; those that are not have none.
     pub(crate) keys: BTreeMap<String, Vec<Column>>,
+    /// How operators cut time into windows; those that do not are not there.
+    pub(crate) windows: BTreeMap<String, String>,
     /// What savepoints have besides state.
     pub(crate) program: Arc<ProgramContent>,
     /// First the subtasks, by vertex and then by index, then the enumerators.
@@ -60,6 +62,7 @@ impl Collected {
                 let new = || OperatorMetadata {
                     id: id.to_string(),
                     key: self.layout.keys.get(id.as_str()).cloned().unwrap_or_default(),
+                    windows: self.layout.windows.get(id.as_str()).cloned().unwrap_or_default(),
                     subtasks: Vec::new(),
                     shared: Vec::new(),
                 };

@@ -22,7 +22,7 @@ fn wanted_of(node: &LogicalNode) -> WantedOperator {
         NodeBody::Union => Vec::new(),
         NodeBody::Function(function) => of_function(function),
     };
-    WantedOperator { id: node.id.to_string(), key: key_of(node), states }
+    WantedOperator { id: node.id.to_string(), key: key_of(node), windows: windows_of(node), states }
 }
 
 /// The columns by which an operator is keyed; none if it is not.
@@ -35,6 +35,21 @@ pub(crate) fn key_of(node: &LogicalNode) -> Vec<Column> {
         nullable: field.nullable,
     };
     fields.iter().map(column).collect()
+}
+
+/// How an operator cuts time into windows that all keys share; empty if it does not. What two windows that are cut
+/// otherwise have gathered cannot be told apart again. Sessions and the global window take over whatever there is.
+pub(crate) fn windows_of(node: &LogicalNode) -> String {
+    let window = node.function().and_then(|function| function.window.as_ref());
+    match window.map(|window| &window.assigner) {
+        Some(WindowAssigner::Tumbling { size, offset }) => format!("tumbling of {size:?} from {offset:?} on"),
+        Some(WindowAssigner::Sliding { size, slide, offset }) => {
+            format!("sliding of {size:?} every {slide:?} from {offset:?} on")
+        }
+        Some(WindowAssigner::Session { .. }) => "sessions".to_owned(),
+        Some(WindowAssigner::Global) => "global".to_owned(),
+        None => String::new(),
+    }
 }
 
 fn of_function(function: &FunctionNode) -> Vec<WantedState> {
