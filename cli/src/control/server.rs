@@ -3,6 +3,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use millstream_storage::{RunLock, RunStore, StorageError};
@@ -133,7 +134,8 @@ async fn accept(listener: UnixListener, job: JobControl) {
 async fn answer(stream: UnixStream, job: &JobControl) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
-    (&mut stream).take(LINE).read_line(&mut line).await?;
+    // Whoever says nothing holds a place that others wait for.
+    tokio::time::timeout(PATIENCE, (&mut stream).take(LINE).read_line(&mut line)).await??;
     let (reply, ends) = match serde_json::from_str(&line) {
         Ok(request) => (carry_out(&request, job).await, matches!(request, Request::Stop { .. })),
         Err(error) => (Reply::Error(format!("no request that this version knows: {error}")), false),
@@ -210,5 +212,7 @@ const PREFIX: &str = "millstream-";
 const SOCKET: &str = "control.sock";
 /// The longest path of a temporary folder in which a socket still has room: its path has some 100 bytes in all.
 const SHORT: usize = 60;
+/// How long a request may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How many may wait for answers at a time.
 const CONNECTIONS: usize = 64;

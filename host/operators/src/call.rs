@@ -37,7 +37,7 @@ impl Calls {
     ///
     /// Its seed comes from the subtask and the number of calls before it, so that a replay draws the same.
     pub fn begin(&mut self) -> CallContext {
-        self.made += 1;
+        self.made = self.made.wrapping_add(1);
         let seed = hash_key(&[self.place.to_le_bytes(), self.made.to_le_bytes()].concat());
         let operator_state = self.operator_state.clone();
         CallContext { operator_state, now: self.ctx.clock.now(), seed, ..CallContext::default() }

@@ -100,7 +100,7 @@ impl JobStore {
     pub async fn latest(&self) -> Result<Option<Latest>, StorageError> {
         let Some(run) = self.newest_run().await? else { return Ok(None) };
         if let Some(stopped) = run.note(STOPPED).await? {
-            let snapshot = Some(Self::open(stopped.as_ref()).await?);
+            let snapshot = Some(Self::open(&self.storage.path(&stopped)).await?);
             return Ok(Some(Latest { run, snapshot, ended: true }));
         }
         let snapshot = match run.newest().await? {
@@ -172,7 +172,9 @@ impl RunStore {
 
     /// Notes that the run was stopped at a savepoint: what goes on from there is another run.
     pub async fn end_at(&self, savepoint: &str) -> Result<(), StorageError> {
-        self.storage().put(&format!("{}/{STOPPED}", self.folder), savepoint.to_owned()).await
+        // Relative if it lies beside the run, so that all of it can be moved.
+        let savepoint = self.storage().relative(savepoint).to_owned();
+        self.storage().put(&format!("{}/{STOPPED}", self.folder), savepoint).await
     }
 
     /// Takes hold of the run for as long as the lock lives; none if somebody else has it.
@@ -309,7 +311,8 @@ async fn metadata(storage: &Storage, folder: &str) -> Result<SnapshotMetadata, S
 }
 
 pub(crate) fn numbered(name: &str, prefix: &str) -> Option<u64> {
-    name.strip_prefix(prefix)?.parse().ok()
+    // The next one has to have a number as well.
+    name.strip_prefix(prefix)?.parse().ok().filter(|&number| number < u64::MAX)
 }
 
 const ORIGIN: &str = "run.origin";

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, TryLockError},
     ops::Range,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -76,6 +76,16 @@ impl Storage {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(e)) => Err(failed(e)),
         }
+    }
+
+    /// Where something lies that is named relative to this place, or absolutely.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What [`Storage::name_of`] was given, if it has named it; else the name as it is.
+    pub(crate) fn relative<'a>(&self, name: &'a str) -> &'a str {
+        name.strip_prefix(&self.name).and_then(|below| below.strip_prefix('/')).unwrap_or(name)
     }
 
     /// Writes an object, all of it or nothing. It is durable when this returns.

@@ -288,3 +288,29 @@ fn a_run_is_held_by_one_at_a_time() {
     drop(lock);
     assert!(held.lock().expect("a file").is_some(), "nobody has it any more");
 }
+
+#[test]
+fn a_run_that_was_stopped_is_found_where_it_has_been_moved_to() {
+    let folder = TempDir::new().expect("a folder");
+    let (before, after) = (folder.path().join("before"), folder.path().join("after"));
+    run(async {
+        let held = store(&before).begin_run(None).await.expect("a run");
+        let savepoint = held.begin_savepoint().await.expect("a place");
+        let empty = StatePart::plain("count", StateForm::Value, Vec::new());
+        let location = savepoint.put_state("count-0", Vec::new()).await.expect("stored");
+        let state = StateMetadata::of_part(&empty, location, 0);
+        savepoint.put_metadata(&metadata(3, state)).await.expect("stored");
+        held.end_at(&savepoint.name()).await.expect("noted");
+        fs::rename(&before, &after).expect("moved");
+        let latest = store(&after).latest().await.expect("readable").expect("a run");
+        assert_eq!(latest.snapshot.map(|found| found.metadata.checkpoint), Some(3));
+    });
+}
+
+#[test]
+fn numbers_behind_which_there_is_none_are_nobodys() {
+    let folder = TempDir::new().expect("a folder");
+    fs::create_dir_all(folder.path().join(format!("job/run-{}", u64::MAX))).expect("a folder");
+    let begun = run(store(folder.path()).begin_run(None)).expect("a run");
+    assert!(begun.name().ends_with("run-00001"), "{}", begun.name());
+}
