@@ -1,6 +1,6 @@
 //! Jobs whose process dies between two steps of a checkpoint, of a commit or of a restore.
 
-use std::fs;
+use std::{fs, process::Stdio};
 
 use crate::{
     subject::{OFTEN, Subject, assert_same},
@@ -95,6 +95,19 @@ fn during_a_restore() {
         subject.run();
         assert_same(&subject.rows(), &expected, point);
     }
+}
+
+#[test]
+fn of_two_that_start_at_once_one_goes_on() {
+    let subject = bids();
+    assert_crashed(&run_and_crash(&subject, "snapshot-is-complete", 3), "snapshot-is-complete", 3);
+    let start =
+        || subject.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command");
+    let both = [start(), start()];
+    let mut codes = both.map(|mut child| child.wait().expect("a child").code());
+    codes.sort();
+    assert_eq!(codes, [Some(0), Some(3)]);
+    assert_same(&subject.rows(), &subject.undisturbed(), "of the one that went on");
 }
 
 #[test]

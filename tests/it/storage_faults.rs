@@ -135,6 +135,23 @@ fn storage_that_is_away_for_a_while_costs_checkpoints_only() {
 }
 
 #[test]
+fn parts_that_have_gone_since_are_missed() {
+    let paced = ("records = 1000000", "records = 150000\nrate = 200000");
+    let subject = Subject::example("nexmark-q1", &[OFTEN, paced]);
+    let output = finish(subject.command().env("MILLSTREAM_CRASH_AT", "snapshot-is-complete:5"));
+    assert_eq!(output.code, None, "{}", output.stderr);
+    let (folder, away) = (subject.path("out/nexmark-q1"), subject.path("away"));
+    fs::rename(&folder, &away).expect("the job has made it");
+    let output = finish(&mut subject.command());
+    assert!(matches!(output.code, Some(code) if code != 0), "{:?} {}", output.code, output.stderr);
+    assert!(output.stderr.contains("would be lost"), "{}", output.stderr);
+    fs::remove_dir_all(&folder).expect("it was made anew");
+    fs::rename(&away, &folder).expect("it was moved");
+    subject.run();
+    assert_same(&subject.rows(), &subject.undisturbed(), "with the parts back");
+}
+
+#[test]
 fn a_folder_that_takes_no_files_is_refused_before_anything_runs() {
     let subject = growing("checkpoint = { interval = \"20ms\" }");
     let taken = subject.path("taken");

@@ -40,7 +40,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments, printer: &Printe
         rounds += 1;
     }
     let kills = arguments.kills;
-    printer.progress(format_args!("no other result; rounds: {rounds}, kills of each job in a round: at least {kills}"));
+    printer.progress(format_args!(
+        "no other result; rounds: {rounds}, kills of each job in a round: at least {kills}"
+    ));
     Ok(())
 }
 

@@ -4,7 +4,10 @@
 //! snapshot has the next number and the parts that are closed and not visible yet. So a restore knows of every file in
 //! the folder whether its rows are in the snapshot: parts from the next number on are not, and go.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use millstream_operator::ConnectorError;
 use millstream_types::crash_point;
@@ -22,12 +25,14 @@ pub(crate) struct Lineage {
     pub(crate) next: u64,
     /// Closed parts that are not visible, in order.
     pub(crate) closed: Vec<String>,
+    /// The folder in which they are, absolute.
+    folder: PathBuf,
 }
 
 impl Lineage {
     /// Nothing written yet.
-    pub(crate) fn new(uid: String, subtask: u32) -> Self {
-        Self { uid, subtask, next: 0, closed: Vec::new() }
+    pub(crate) fn new(uid: String, subtask: u32, folder: &Path) -> Self {
+        Self { uid, subtask, next: 0, closed: Vec::new(), folder: absolute(folder) }
     }
 
     /// The name of the next part.
@@ -51,16 +56,22 @@ impl Lineage {
 
     /// Brings a folder to where this lineage is: what is closed becomes visible, and what came later goes.
     ///
-    /// A folder that has nothing of the lineage is another one than then, as on another machine: what was written stays
-    /// where it was written.
+    /// In another folder than then, that has nothing of the lineage, what was written stays where it was written. In the
+    /// same one nothing of what the snapshot has may be missing: its rows would be in no part.
     pub(crate) fn restore(&mut self, folder: &Path) -> Result<(), ConnectorError> {
+        let moved = std::mem::replace(&mut self.folder, absolute(folder)) != absolute(folder);
         let mine = |name: &String| PartName::parse(name).is_some_and(|part| self.wrote(&part));
-        if !self.closed.is_empty() && !parts(folder)?.iter().any(mine) {
+        if moved && !self.closed.is_empty() && !parts(folder)?.iter().any(mine) {
             let (folder, closed) = (folder.display(), self.closed.len());
             tracing::warn!(%folder, closed, "none of the parts that the snapshot knows are here: they stay where they are");
             self.closed.clear();
         }
-        self.closed.drain(..).try_for_each(|name| publish(folder, &name))?;
+        let lost = |e: ConnectorError| {
+            let what =
+                "its rows are in the snapshot and would be lost: put the part back, or name another folder";
+            ConnectorError::external(format!("{e}; {what}"), e)
+        };
+        self.closed.drain(..).try_for_each(|name| publish(folder, &name).map_err(lost))?;
         crash_point("sink-restored-by-half");
         remove_parts(folder, |part| self.wrote(part) && part.counter >= self.next)
     }
@@ -68,6 +79,10 @@ impl Lineage {
     fn wrote(&self, part: &PartName<'_>) -> bool {
         part.uid == self.uid && part.subtask == u64::from(self.subtask)
     }
+}
+
+fn absolute(folder: &Path) -> PathBuf {
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
 /// A name that this sink gives.

@@ -103,7 +103,7 @@ impl Sink for FileSink {
             roll_size: self.roll_size,
             schema: schema.clone(),
         };
-        let lineage = Lineage::new(self.uid.clone(), ctx.subtask.0);
+        let lineage = Lineage::new(self.uid.clone(), ctx.subtask.0, &self.folder);
         Ok(Box::new(FileWriter::new(form, lineage, ctx.checkpoints)))
     }
 }
