@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
 
 use crate::verbs::Kind;
 
@@ -55,8 +55,8 @@ pub(crate) struct Run {
     #[arg(long, short)]
     pub(crate) parallelism: Option<u32>,
     /// Take checkpoints and store them there, in the place of the job file's `checkpoint.dir`
-    #[arg(long, value_name = "DIR")]
-    pub(crate) checkpoint_dir: Option<PathBuf>,
+    #[arg(long, value_name = "DIR|s3://BUCKET/PREFIX", value_hint = ValueHint::AnyPath)]
+    pub(crate) checkpoint_dir: Option<String>,
     /// Go on from a snapshot: `latest` of this job's checkpoints, or from its beginning if there is none; or the folder
     /// of one
     #[arg(long, value_name = "latest|PATH")]
@@ -77,9 +77,9 @@ pub(crate) struct Run {
 pub(crate) struct Target {
     /// The job's name, where several of the folder are running
     pub(crate) job: Option<String>,
-    /// The folder in which the job stores its checkpoints
-    #[arg(long, value_name = "DIR")]
-    pub(crate) checkpoint_dir: PathBuf,
+    /// Where the job stores its checkpoints
+    #[arg(long, value_name = "DIR|s3://BUCKET/PREFIX", value_hint = ValueHint::AnyPath)]
+    pub(crate) checkpoint_dir: String,
 }
 
 /// Arguments of `savepoint`.
@@ -88,8 +88,8 @@ pub(crate) struct Savepoint {
     #[command(flatten)]
     pub(crate) target: Target,
     /// An empty or new folder for it, in the place of one beside the job's checkpoints
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) to: Option<PathBuf>,
+    #[arg(long, value_name = "FOLDER|s3://BUCKET/PREFIX", value_hint = ValueHint::AnyPath)]
+    pub(crate) to: Option<String>,
 }
 
 /// Arguments of `stop`.
@@ -102,8 +102,8 @@ pub(crate) struct Stop {
     #[arg(long)]
     pub(crate) savepoint: bool,
     /// An empty or new folder for the savepoint, in the place of one beside the job's checkpoints
-    #[arg(long, value_name = "FOLDER", requires = "savepoint")]
-    pub(crate) to: Option<PathBuf>,
+    #[arg(long, value_name = "FOLDER|s3://BUCKET/PREFIX", value_hint = ValueHint::AnyPath, requires = "savepoint")]
+    pub(crate) to: Option<String>,
     /// For good: let the input end here, so that all windows and timers fire
     #[arg(long)]
     pub(crate) drain: bool,
@@ -121,7 +121,7 @@ pub(crate) enum CheckpointVerb {
 pub(crate) struct CheckpointList {
     /// The folder in which jobs store their checkpoints
     #[arg(value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    pub(crate) dir: String,
     /// Only those of this job
     #[arg(long)]
     pub(crate) job: Option<String>,
@@ -138,7 +138,7 @@ pub(crate) enum StateVerb {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StateShow {
     /// The folder of a checkpoint or savepoint
-    pub(crate) snapshot: PathBuf,
+    pub(crate) snapshot: String,
     /// The operator whose states are shown; without it only what there is
     pub(crate) operator: Option<String>,
     /// The state whose rows are shown, in the place of all of the operator's

@@ -10,4 +10,4 @@ mod server;
 
 pub(crate) use client::connect;
 pub(crate) use protocol::{Reply, Request};
-pub(crate) use server::{Claimed, ControlError};
+pub(crate) use server::{Claimed, ControlError, Serving};

@@ -15,6 +15,7 @@ mod languages;
 mod recovery;
 mod restarts;
 mod restores;
+mod s3;
 mod savepoints;
 mod signals;
 mod sources;

@@ -1,7 +1,5 @@
 //! The end of whoever wants something of a job.
 
-use std::path::Path;
-
 use miette::miette;
 use millstream_storage::{JobStore, RunStore, Storage};
 use tokio::{
@@ -20,19 +18,15 @@ pub(crate) struct Connected {
 }
 
 /// Connects to the job of this name, or the only one, that stores its checkpoints in a folder.
-pub(crate) async fn connect(dir: &Path, job: Option<&str>) -> Result<Connected, Failure> {
-    if !dir.is_dir() {
-        return Err(Failure::environment(miette!("{}: there is no such folder", dir.display())));
-    }
-    let storage = Storage::folder(dir).map_err(failed)?;
+pub(crate) async fn connect(dir: &str, job: Option<&str>) -> Result<Connected, Failure> {
+    let storage = Storage::open_existing(dir).map_err(failed)?;
     let jobs = JobStore::jobs(&storage).await.map_err(failed)?;
     if let Some(job) = job
         && !jobs.iter().any(|known| known == job)
     {
         let known = if jobs.is_empty() { "none".to_owned() } else { jobs.join(", ") };
-        let place = dir.display();
         return Err(Failure::invalid(miette!(
-            "`{job}` has no checkpoints in {place}; jobs that have: {known}"
+            "`{job}` has no checkpoints in {dir}; jobs that have: {known}"
         )));
     }
     let mut running = Vec::new();
@@ -46,8 +40,7 @@ pub(crate) async fn connect(dir: &Path, job: Option<&str>) -> Result<Connected, 
     match running.len() {
         0 => Err(Failure::environment(miette!(
             help = "start it with `millstream run JOB.toml --checkpoint-dir DIR --from latest`",
-            "no job that has its checkpoints in {} is running",
-            dir.display()
+            "no job that has its checkpoints in {dir} is running",
         ))),
         1 => {
             let (name, run, address) = running.remove(0);

@@ -11,15 +11,15 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Request {
     /// Take a savepoint and go on.
     Savepoint {
-        /// An empty folder for it, absolute.
-        folder: Option<PathBuf>,
+        /// An empty place for it, absolute.
+        folder: Option<String>,
     },
     /// Stop, at a savepoint or else at a last checkpoint.
     Stop {
         /// Whether a savepoint is to be taken.
         savepoint: bool,
-        /// An empty folder for it, absolute.
-        folder: Option<PathBuf>,
+        /// An empty place for it, absolute.
+        folder: Option<String>,
         /// Whether the input ends before, so that everything fires.
         drain: bool,
     },

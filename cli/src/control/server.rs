@@ -55,13 +55,13 @@ pub(crate) struct Serving {
     answering: JoinHandle<()>,
     /// Goes with the socket.
     _folder: TempDir,
-    _lock: RunLock,
+    lock: RunLock,
 }
 
 impl Claimed {
     /// Sees to it that nobody else has the run, and says that this process does.
     pub(crate) async fn claim(run: RunStore) -> Result<Self, ControlError> {
-        let lock = run.lock()?;
+        let lock = run.lock().await?;
         let address = run.control().await?.and_then(|text| parse(&text));
         let Some(lock) = lock else {
             let holder = address.map(|address| format!("process {} on {}", address.process, address.host));
@@ -82,20 +82,27 @@ impl Claimed {
     /// Answers for a job from now on. Has to be called within a tokio runtime.
     pub(crate) fn serve(self, job: JobControl) -> Serving {
         let Self { run, listener, folder, lock } = self;
-        Serving { run, answering: tokio::spawn(accept(listener, job)), _folder: folder, _lock: lock }
+        Serving { run, answering: tokio::spawn(accept(listener, job)), _folder: folder, lock }
     }
 
     /// Lets go of a run whose job did not start.
     pub(crate) async fn release(self) {
         forget(&self.run).await;
+        self.lock.release().await;
     }
 }
 
 impl Serving {
+    /// Waits for as long as the run is this process's. Says why it is not any more. Cancel-safe.
+    pub(crate) async fn lost(&mut self) -> String {
+        self.lock.lost().await
+    }
+
     /// Answers no more. Those who still wait see that the process has ended.
     pub(crate) async fn close(self) {
         self.answering.abort();
         forget(&self.run).await;
+        self.lock.release().await;
     }
 }
 

@@ -1,7 +1,6 @@
 //! `millstream checkpoint list`: the snapshots of the jobs that have them in a folder.
 
 use comfy_table::{CellAlignment, Table, presets};
-use miette::miette;
 use millstream_snapshot::{Location, SnapshotKind, SnapshotMetadata, StateMetadata};
 use millstream_storage::{JobStore, Storage, StorageError, StoredSnapshot};
 use serde::Serialize;
@@ -17,11 +16,8 @@ use crate::{
 
 /// Lists what there is, runs and then savepoints, in ascending order.
 pub(crate) fn list(args: &args::CheckpointList, printer: &Printer) -> Result<Exit, Failure> {
-    if !args.dir.is_dir() {
-        return Err(Failure::environment(miette!("{}: there is no such folder", args.dir.display())));
-    }
     block_on(async {
-        let storage = Storage::folder(&args.dir).map_err(failed)?;
+        let storage = Storage::open_existing(&args.dir).map_err(failed)?;
         let mut lines = Vec::new();
         for job in JobStore::jobs(&storage).await.map_err(failed)? {
             if args.job.as_ref().is_none_or(|wanted| *wanted == job) {
@@ -29,7 +25,7 @@ pub(crate) fn list(args: &args::CheckpointList, printer: &Printer) -> Result<Exi
             }
         }
         if lines.is_empty() {
-            printer.note(&format!("there is no checkpoint in {}", args.dir.display()));
+            printer.note(&format!("there is no checkpoint in {}", args.dir));
         }
         printer.result(&lines, || table(&lines));
         Ok(Exit::Success)

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::snapshots::{self, block_on};
 use crate::{
     args,
-    control::{Claimed, ControlError},
+    control::{Claimed, ControlError, Serving},
     exit::{Exit, Failure},
     load::load,
     printer::Printer,
@@ -54,8 +54,8 @@ pub(crate) fn run(args: &args::Run, printer: &Printer) -> Result<Exit, Failure> 
                 return Err(not_started(error));
             }
         };
-        let serving = claimed.map(|claimed| claimed.serve(job.control().clone()));
-        let end = watch(job, loaded.catalog.results(), args.quiet, printer).await;
+        let mut serving = claimed.map(|claimed| claimed.serve(job.control().clone()));
+        let end = watch(job, serving.as_mut(), loaded.catalog.results(), args.quiet, printer).await;
         if let Some(serving) = serving {
             serving.close().await;
         }
@@ -83,7 +83,13 @@ enum Ended {
     Failed(TaskError),
 }
 
-async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Printer) -> Ended {
+async fn watch(
+    mut job: Job,
+    mut serving: Option<&mut Serving>,
+    results: &SinkResults,
+    quiet: bool,
+    printer: &Printer,
+) -> Ended {
     let mut view = ProgressView::new(printer, quiet);
     let mut refresh = tokio::time::interval(REFRESH);
     let mut interrupts = 0;
@@ -114,6 +120,12 @@ async fn watch(mut job: Job, results: &SinkResults, quiet: bool, printer: &Print
             }
             why = refusal(&mut refused) => {
                 printer.note(&format!("{why}; press Ctrl-C again to cancel the job"));
+            }
+            why = lost(&mut serving) => {
+                // What it would go on to write is somebody else's.
+                job.control().cancel();
+                drop(tokio::time::timeout(GRACE, job.wait()).await);
+                return Ended::Exit(Err(Failure::environment(miette::miette!("the job has lost its run: {why}"))));
             }
             _ = refresh.tick() => view.show(&job.status()),
         }
@@ -150,6 +162,14 @@ async fn stop_at_checkpoint(job: JobControl, refused: oneshot::Sender<SnapshotEr
     if let Err(error) = job.stop_at_checkpoint().await {
         // Nobody listens any more if the job has come to its end meanwhile.
         refused.send(error).ok();
+    }
+}
+
+/// Waits until the run is another process's; for ever if there is none.
+async fn lost(serving: &mut Option<&mut Serving>) -> String {
+    match serving {
+        Some(serving) => serving.lost().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,7 +1,6 @@
 //! `millstream savepoint` and `millstream stop`: snapshots of a running job for its user.
 
-use std::path::{Path, PathBuf};
-
+use millstream_storage::Storage;
 use millstream_worker::SnapshotTaken;
 
 use crate::{
@@ -52,7 +51,6 @@ fn text(taken: &SnapshotTaken, job: &str) -> String {
 }
 
 /// The process of the job may be in another folder.
-fn absolute(folder: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
-    let absolute = folder.map(std::path::absolute).transpose();
-    absolute.map_err(|e| Failure::environment(miette::miette!("there is no current folder: {e}")))
+fn absolute(place: Option<&str>) -> Result<Option<String>, Failure> {
+    place.map(Storage::absolute).transpose().map_err(super::snapshots::failed)
 }

@@ -1,10 +1,6 @@
 //! Where a run stores its checkpoints, and what it goes on from.
 
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use comfy_table::{Table, presets};
 use millstream_graph::{CheckpointSpec, JobFormat, JobSettings, RestartSpec, StateSpec};
@@ -122,7 +118,7 @@ pub(super) async fn load_savepoint(args: &args::Run, printer: &Printer) -> Resul
         None | Some(LATEST) => {
             return Err(no_job_file("`--from latest` says which checkpoint, but not of which job"));
         }
-        Some(path) => JobStore::open(&absolute(path)).await.map_err(failed)?,
+        Some(path) => JobStore::open(path).await.map_err(failed)?,
     };
     let Some(program) = &found.metadata.program else {
         let name = found.name();
@@ -177,7 +173,7 @@ fn base(args: &args::Run) -> &Path {
 fn storage(args: &args::Run, spec: &CheckpointSpec) -> Result<Storage, Failure> {
     let base = base(args);
     let opened = match (&args.checkpoint_dir, &spec.dir) {
-        (Some(dir), _) => Storage::folder(dir),
+        (Some(dir), _) => Storage::open(dir, Path::new("")),
         (None, Some(dir)) => Storage::open(dir, base),
         (None, None) => return Err(no_place("`checkpoint` of [job]")),
     };
@@ -202,14 +198,9 @@ async fn latest(
 }
 
 async fn open(path: &str, printer: &Printer) -> Result<Arc<StoredSnapshot>, Failure> {
-    let found = JobStore::open(&absolute(path)).await.map_err(failed)?;
+    let found = JobStore::open(path).await.map_err(failed)?;
     say(&found, printer);
     Ok(Arc::new(found))
-}
-
-/// A path that means the same in a later run.
-fn absolute(path: &str) -> PathBuf {
-    Path::new(path).canonicalize().unwrap_or_else(|_| PathBuf::from(path))
 }
 
 fn no_job_file(problem: &str) -> Failure {

@@ -21,12 +21,12 @@ impl SnapshotFolder {
 
     /// A folder that the user names, made if it is not there. It has to be empty: what is left of a snapshot that fails is
     /// deleted, and nothing else.
-    pub async fn named(folder: &Path) -> Result<Self, StorageError> {
-        let storage = Storage::folder(folder)?;
+    pub async fn named(location: &str) -> Result<Self, StorageError> {
+        let storage = Storage::open(location, Path::new(""))?;
         let (folders, objects) = storage.list("").await?;
         if let Some(found) = folders.first().or(objects.first()) {
             let problem = format!("it has `{found}` in it; name an empty folder, or one that is not there");
-            return Err(StorageError::Location { location: folder.display().to_string(), problem });
+            return Err(StorageError::Location { location: location.to_owned(), problem });
         }
         Ok(Self::new(storage, String::new()))
     }

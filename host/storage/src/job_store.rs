@@ -1,10 +1,8 @@
 //! The snapshots of one job: its runs, their checkpoints, which of them to keep, and its savepoints.
 
-use std::{fs::File, path::Path};
-
 use millstream_snapshot::{Location, SnapshotMetadata};
 
-use crate::{SnapshotFolder, Storage, StorageError, folder::METADATA, paths};
+use crate::{RunLock, SnapshotFolder, Storage, StorageError, folder::METADATA, paths};
 
 /// The snapshots of one job.
 #[derive(Clone, Debug)]
@@ -57,29 +55,27 @@ pub struct Latest {
     pub ended: bool,
 }
 
-/// The hold on a run. It ends with the process, or when this is dropped.
-#[derive(Debug)]
-pub struct RunLock(#[expect(dead_code, reason = "the system lets go when the file is closed")] File);
-
 impl JobStore {
     /// The snapshots of a job in a place.
     pub fn new(storage: Storage, job: &str) -> Self {
         Self { storage, job: job.to_owned() }
     }
 
-    /// Reads and checks the snapshot in a folder that the user names.
-    pub async fn open(folder: &Path) -> Result<StoredSnapshot, StorageError> {
-        let found = folder.join(METADATA);
-        if !found.is_file() {
-            let problem = format!("there is no snapshot: expected a file `{METADATA}` in the folder");
-            return Err(StorageError::Damaged { path: folder.display().to_string(), problem });
-        }
+    /// Reads and checks the snapshot in a folder that the user names, as a path or as [`Storage::open`] takes it.
+    pub async fn open(location: &str) -> Result<StoredSnapshot, StorageError> {
+        let location = Storage::absolute(location)?;
+        let folder = location.trim_end_matches('/');
         // Its files may lie in the folders of checkpoints beside it.
-        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        match (folder.parent(), folder.file_name().and_then(|name| name.to_str())) {
-            (Some(above), Some(name)) => load(&Storage::folder(above)?, name).await,
-            _ => load(&Storage::folder(&folder)?, "").await,
+        let (above, name) = match folder.rsplit_once('/') {
+            Some((above, name)) if Storage::open_existing(above).is_ok() => (above, name),
+            _ => (folder, ""),
+        };
+        let found = SnapshotFolder::new(Storage::open_existing(above)?, name.to_owned());
+        if !found.is_complete().await? {
+            let problem = format!("there is no snapshot: expected a file `{METADATA}` in the folder");
+            return Err(StorageError::Damaged { path: folder.to_owned(), problem });
         }
+        found.load().await
     }
 
     /// The jobs that have snapshots in a place.
@@ -100,13 +96,13 @@ impl JobStore {
     pub async fn latest(&self) -> Result<Option<Latest>, StorageError> {
         let Some(run) = self.newest_run().await? else { return Ok(None) };
         if let Some(stopped) = run.note(STOPPED).await? {
-            let snapshot = Some(Self::open(&self.storage.path(&stopped)).await?);
+            let snapshot = Some(Self::open(&self.storage.location(&stopped)).await?);
             return Ok(Some(Latest { run, snapshot, ended: true }));
         }
         let snapshot = match run.newest().await? {
             Some(found) => Some(found),
             None => match run.note(ORIGIN).await? {
-                Some(origin) => Some(Self::open(origin.as_ref()).await?),
+                Some(origin) => Some(Self::open(&origin).await?),
                 None => None,
             },
         };
@@ -178,8 +174,8 @@ impl RunStore {
     }
 
     /// Takes hold of the run for as long as the lock lives; none if somebody else has it.
-    pub fn lock(&self) -> Result<Option<RunLock>, StorageError> {
-        Ok(self.storage().lock(&format!("{}/{LOCK}", self.folder))?.map(RunLock))
+    pub async fn lock(&self) -> Result<Option<RunLock>, StorageError> {
+        RunLock::take(self.storage(), &format!("{}/{LOCK}", self.folder)).await
     }
 
     /// Notes how the process that has the run is spoken to; none if there is none any more.

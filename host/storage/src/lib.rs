@@ -8,7 +8,7 @@
 //!                      /chk-3/_metadata   written last, with one atomic put: without it there is no checkpoint
 //!                      /chk-3/subtask-0   state of a subtask; later checkpoints may refer to it
 //!                      /run.control       how the process that has the run is spoken to, while there is one
-//!                      /run.lock          held by that process: by the system, so it never outlives it
+//!                      /run.lock          held by that process: by the system, or as a lease where that is not possible
 //!                      /run.stopped       the savepoint at which it was stopped, if at one
 //!           /savepoint-00001/_metadata    what the user asked for, unless a place was named
 //! ```
@@ -19,14 +19,19 @@
 mod error;
 mod folder;
 mod job_store;
+mod lease;
+mod lock;
 mod paths;
+mod place;
 mod read;
 mod retain;
+mod s3;
 mod storage;
 #[cfg(test)]
 mod tests;
 
 pub use error::StorageError;
 pub use folder::SnapshotFolder;
-pub use job_store::{CheckpointInfo, JobStore, Latest, RunLock, RunStore, StoredSnapshot};
+pub use job_store::{CheckpointInfo, JobStore, Latest, RunStore, StoredSnapshot};
+pub use lock::RunLock;
 pub use storage::Storage;

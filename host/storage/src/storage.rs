@@ -1,7 +1,7 @@
 //! A place for snapshots, whatever it is.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs,
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
@@ -10,10 +10,11 @@ use std::{
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::{
-    ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, local::LocalFileSystem, path::Path as Key,
+    ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion, WriteMultipart,
+    local::LocalFileSystem, path::Path as Key,
 };
 
-use crate::StorageError;
+use crate::{StorageError, place::Place, s3};
 
 /// A place with objects by path. Clones share it.
 #[derive(Clone, Debug)]
@@ -21,28 +22,31 @@ pub struct Storage {
     store: Arc<dyn ObjectStore>,
     /// How messages and commands name it, wherever they are read: absolute, without a slash at the end.
     name: String,
-    folder: Arc<Path>,
+    /// The folder, if it is one of this machine.
+    folder: Option<Arc<Path>>,
 }
 
 impl Storage {
-    /// Opens `file:PATH` or a plain path, from `base` on if it is relative; makes the folder.
+    /// Opens `s3://BUCKET/PREFIX`, or `file:PATH` or a plain path, from `base` on if it is relative; makes the folder.
     pub fn open(location: &str, base: &Path) -> Result<Self, StorageError> {
-        let path = match location.split_once(':') {
-            Some(("file", path)) => path.strip_prefix("//").unwrap_or(path),
-            // A letter alone is a drive.
-            Some((scheme, _)) if scheme.len() > 1 && scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
-                let problem = format!(
-                    "there is no storage `{scheme}:` in this version; expected `file:PATH` or a path"
-                );
-                return Err(StorageError::Location { location: location.to_owned(), problem });
+        match Place::parse(location)? {
+            Place::Folder(path) => Self::folder(&base.join(path)),
+            Place::S3 { bucket, prefix } => {
+                let name = Place::S3 { bucket, prefix }.to_string();
+                Ok(Self { store: s3::open(bucket, prefix)?, name, folder: None })
             }
-            _ => location,
-        };
-        if path.is_empty() {
-            let problem = "expected the path of a folder".to_owned();
+        }
+    }
+
+    /// Opens a place that somebody has stored something in: a folder has to be there.
+    pub fn open_existing(location: &str) -> Result<Self, StorageError> {
+        if let Place::Folder(path) = Place::parse(location)?
+            && !path.is_dir()
+        {
+            let problem = "there is no such folder".to_owned();
             return Err(StorageError::Location { location: location.to_owned(), problem });
         }
-        Self::folder(&base.join(path))
+        Self::open(location, Path::new(""))
     }
 
     /// A folder of this machine. What has been put there outlives the machine: files and folders are synced.
@@ -53,7 +57,18 @@ impl Storage {
         fs::create_dir_all(folder).map_err(|e| access(Box::new(e)))?;
         let store = LocalFileSystem::new_with_prefix(folder).map_err(|e| access(Box::new(e)))?;
         let store = store.with_fsync(true).with_automatic_cleanup(true);
-        Ok(Self { store: Arc::new(store), name, folder: folder.as_path().into() })
+        Ok(Self { store: Arc::new(store), name, folder: Some(folder.as_path().into()) })
+    }
+
+    /// The location by which commands in other folders find what `location` names here.
+    pub fn absolute(location: &str) -> Result<String, StorageError> {
+        Ok(match Place::parse(location)? {
+            Place::Folder(path) => {
+                let absolute = path.canonicalize().or_else(|_| std::path::absolute(path));
+                absolute.unwrap_or_else(|_| path.to_owned()).display().to_string()
+            }
+            place => place.to_string(),
+        })
     }
 
     /// How messages and commands name what is at a path.
@@ -61,26 +76,15 @@ impl Storage {
         format!("{}/{path}", self.name)
     }
 
-    /// Takes hold of an object for as long as the lock lives; none if another process, or this one, has it. The system lets
-    /// go of it when a process ends, however that happens.
-    pub(crate) fn lock(&self, path: &str) -> Result<Option<File>, StorageError> {
-        let failed = |e: std::io::Error| StorageError::Access {
-            path: self.name_of(path),
-            action: "lock the file",
-            source: Box::new(e),
-        };
-        let opened = File::options().create(true).truncate(false).write(true).open(self.folder.join(path));
-        let file = opened.map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(e)) => Err(failed(e)),
-        }
+    /// Where an object lies as a file, if it does.
+    pub(crate) fn file(&self, path: &str) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.join(path))
     }
 
     /// Where something lies that is named relative to this place, or absolutely.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+    pub(crate) fn location(&self, name: &str) -> String {
+        let is_absolute = Path::new(name).is_absolute() || matches!(Place::parse(name), Ok(Place::S3 { .. }));
+        if is_absolute { name.to_owned() } else { self.name_of(name) }
     }
 
     /// What [`Storage::name_of`] was given, if it has named it; else the name as it is.
@@ -99,9 +103,52 @@ impl Storage {
     }
 
     async fn put_with(&self, path: &str, bytes: Bytes, mode: PutMode) -> Result<(), StorageError> {
+        let in_parts = self.folder.is_none() && mode == PutMode::Overwrite && bytes.len() > PART;
+        let put = match in_parts {
+            true => self.put_parts(path, bytes).await,
+            false => self.put_whole(path, bytes, mode).await.map(drop),
+        };
+        put.map_err(|e| StorageError::access(self.name_of(path), "write the object", e))
+    }
+
+    /// Writes an object by one request, and says which version of it that has made.
+    pub(crate) async fn put_whole(
+        &self,
+        path: &str,
+        bytes: Bytes,
+        mode: PutMode,
+    ) -> object_store::Result<UpdateVersion> {
         let options = PutOptions { mode, ..PutOptions::default() };
-        let put = self.store.put_opts(&Key::from(path), PutPayload::from_bytes(bytes), options).await;
-        put.map(drop).map_err(|e| StorageError::access(self.name_of(path), "write the object", e))
+        let put = self.store.put_opts(&Key::from(path), PutPayload::from_bytes(bytes), options).await?;
+        Ok(UpdateVersion { e_tag: put.e_tag, version: put.version })
+    }
+
+    /// Writes an object by a request for each part of it, so that each is short and one that fails is repeated alone.
+    async fn put_parts(&self, path: &str, bytes: Bytes) -> object_store::Result<()> {
+        let mut upload =
+            WriteMultipart::new_with_chunk_size(self.store.put_multipart(&Key::from(path)).await?, PART);
+        for start in (0..bytes.len()).step_by(PART) {
+            if let Err(error) = upload.wait_for_capacity(PARTS_AT_ONCE).await {
+                let _ = upload.abort().await;
+                return Err(error);
+            }
+            upload.put(bytes.slice(start..bytes.len().min(start + PART)));
+        }
+        upload.finish().await.map(drop)
+    }
+
+    /// Reads an object with its version; none if it is not there.
+    pub(crate) async fn get_version(
+        &self,
+        path: &str,
+    ) -> object_store::Result<Option<(Bytes, UpdateVersion)>> {
+        let found = match self.store.get(&Key::from(path)).await {
+            Ok(found) => found,
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let version = UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() };
+        Ok(Some((found.bytes().await?, version)))
     }
 
     /// Reads an object; none if it is not there.
@@ -174,3 +221,7 @@ impl Storage {
         Ok(())
     }
 }
+
+/// Objects that are larger are written in parts of this size, where each is a request.
+const PART: usize = 8 << 20;
+const PARTS_AT_ONCE: usize = 4;

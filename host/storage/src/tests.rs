@@ -13,6 +13,10 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(work)
 }
 
+fn text(path: &Path) -> &str {
+    path.to_str().expect("temporary folders have plain names")
+}
+
 fn store(folder: &Path) -> JobStore {
     JobStore::new(Storage::folder(folder).expect("a temporary folder"), "job")
 }
@@ -82,7 +86,7 @@ fn what_was_stored_is_found_and_read_again() {
         assert_eq!((found.metadata.checkpoint, run.next_id().await.expect("readable")), (4, 5));
         let state = &found.metadata.operators[0].subtasks[0].states[0];
         assert_eq!(found.read(state).await.expect("whole"), part());
-        let named = JobStore::open(found.name().as_ref()).await.expect("the name is its folder");
+        let named = JobStore::open(text(found.name().as_ref())).await.expect("the name is its folder");
         assert_eq!(named.read(state).await.expect("whole"), part());
     });
 }
@@ -169,7 +173,7 @@ fn of_a_hundred_checkpoints_three_are_kept_with_what_they_refer_to() {
         expected.dedup();
         assert_eq!(files(folder.path()), expected);
         let named = run.load(99).await.expect("whole").name();
-        let opened = JobStore::open(named.as_ref()).await.expect("files beside it are found");
+        let opened = JobStore::open(text(named.as_ref())).await.expect("files beside it are found");
         let state = &opened.metadata.operators[0].subtasks[0].states[0];
         assert!(opened.read(state).await.is_ok() && run.has(&opened));
     });
@@ -215,7 +219,7 @@ fn a_number_is_used_once() {
 fn places_that_are_none_are_refused() {
     let folder = TempDir::new().expect("a temporary folder");
     for (location, word) in
-        [("s3://bucket/x", "`s3:`"), ("", "path of a folder"), ("file:", "path of a folder")]
+        [("gs://bucket/x", "`gs:`"), ("", "path of a folder"), ("file:", "path of a folder")]
     {
         let error = Storage::open(location, folder.path()).expect_err(location).to_string();
         assert!(error.contains(word), "{error}");
@@ -254,13 +258,13 @@ fn a_run_that_was_stopped_at_a_savepoint_goes_on_from_there_in_another() {
 fn a_folder_that_is_named_for_a_savepoint_has_to_be_empty() {
     let folder = TempDir::new().expect("a temporary folder");
     run(async {
-        let named = SnapshotFolder::named(&folder.path().join("new")).await.expect("it is made");
+        let named = SnapshotFolder::named(text(&folder.path().join("new"))).await.expect("it is made");
         assert!(!named.is_complete().await.expect("readable"));
         fs::write(folder.path().join("mine.txt"), "precious").expect("writable");
-        let error = SnapshotFolder::named(folder.path()).await.expect_err("not empty").to_string();
+        let error = SnapshotFolder::named(text(folder.path())).await.expect_err("not empty").to_string();
         assert!(error.contains("`new`") || error.contains("`mine.txt`"), "{error}");
         fs::remove_dir(folder.path().join("new")).expect("nothing in it");
-        let error = SnapshotFolder::named(folder.path()).await.expect_err("not empty").to_string();
+        let error = SnapshotFolder::named(text(folder.path())).await.expect_err("not empty").to_string();
         assert!(error.contains("`mine.txt`") && error.contains("empty folder"), "{error}");
     });
 }
@@ -283,10 +287,11 @@ fn a_run_says_how_its_process_is_spoken_to() {
 fn a_run_is_held_by_one_at_a_time() {
     let folder = TempDir::new().expect("a folder");
     let held = run(store(folder.path()).begin_run(None)).expect("a run");
-    let lock = held.lock().expect("a file").expect("nobody has it");
-    assert!(held.lock().expect("a file").is_none(), "somebody has it");
+    let take = || run(held.lock()).expect("a file");
+    let lock = take().expect("nobody has it");
+    assert!(take().is_none(), "somebody has it");
     drop(lock);
-    assert!(held.lock().expect("a file").is_some(), "nobody has it any more");
+    assert!(take().is_some(), "nobody has it any more");
 }
 
 #[test]

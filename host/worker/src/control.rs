@@ -3,8 +3,6 @@
 //! Snapshots are asked for by an order, which goes to the service that takes the checkpoints of the current execution. An
 //! order that comes while the job is between two executions waits for the next one.
 
-use std::path::PathBuf;
-
 use millstream_protocol::RequestRefused;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -67,7 +65,7 @@ pub(crate) struct SnapshotOrder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// A savepoint, in this folder if one is named, and what comes then.
-    Savepoint(Option<PathBuf>, Then),
+    Savepoint(Option<String>, Then),
     /// A last checkpoint, at which the job stops.
     LastCheckpoint,
 }
@@ -95,7 +93,7 @@ impl JobControl {
     }
 
     /// Has a savepoint taken, in an empty folder if one is named. The job goes on.
-    pub async fn savepoint(&self, folder: Option<PathBuf>) -> Result<SnapshotTaken, SnapshotError> {
+    pub async fn savepoint(&self, folder: Option<String>) -> Result<SnapshotTaken, SnapshotError> {
         self.order(Wanted::Savepoint(folder, Then::GoOn)).await
     }
 
@@ -103,7 +101,7 @@ impl JobControl {
     /// on from the savepoint does as if it had not been stopped.
     pub async fn stop_at_savepoint(
         &self,
-        folder: Option<PathBuf>,
+        folder: Option<String>,
         drain: bool,
     ) -> Result<SnapshotTaken, SnapshotError> {
         let then = if drain { Then::Drained } else { Then::Stop };

@@ -7,6 +7,7 @@ mod guests;
 mod lint;
 mod native;
 mod printer;
+mod services;
 mod soak;
 mod test;
 mod workspace;

@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::costs;
 use crate::guests;
 use crate::printer::Printer;
+use crate::services;
 use crate::workspace::{self, Workspace};
 
 /// What to test, and with which arguments.
@@ -19,6 +20,7 @@ pub(crate) struct Arguments {
 /// Builds the guests, which most tests run, then tests, and at last counts what the inner parts cost.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments, printer: &Printer) -> Result<()> {
     let left_out = guests::build_all(workspace, printer)?;
+    services::install(workspace, printer)?;
     let mut test = workspace.cargo(&workspace.root);
     test.arg("test");
     if !arguments.arguments.is_empty() {
