@@ -1,0 +1,59 @@
+"""Python within a component: there is no file, no clock and no chance but the host's.
+
+What of the standard library would reach for them is given the host's in its place, or refuses with a text. The rest of it,
+as `datetime.now()`, ends the instance with a trap.
+"""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+import os
+import random
+import sys
+import time
+from typing import Any
+
+from ._boundary import host
+
+NO_FILES = "functions have no files: read from a source and write to a sink, or take a parameter"
+
+
+def prepare() -> None:
+    """Is called once, when the component is built: takes in the source lines that tracebacks show, while there are files."""
+    global _draws
+    # Only where functions import it: each seed costs some microseconds a call.
+    _draws = any(getattr(module, "random", None) is random for name, module in _own_modules())
+    for _, module in _own_modules():
+        path = getattr(module, "__file__", None)
+        if path and path.endswith(".py"):
+            linecache.getlines(path)
+    linecache.checkcache = lambda filename=None: None
+    linecache.updatecache = lambda filename, module_globals=None: []
+    # The host has been told already, and what Python would print looks into files.
+    sys.excepthook = lambda *_: None
+    builtins.open = _no_files
+    os.open = _no_files
+    time.time = lambda: host.now() / 1000
+    time.time_ns = lambda: host.now() * 1_000_000
+    time.monotonic = time.perf_counter = time.process_time = time.time
+    time.monotonic_ns = time.perf_counter_ns = time.process_time_ns = time.time_ns
+
+
+def _own_modules() -> list[tuple[str, Any]]:
+    """The modules that are not the standard library's."""
+    known = sys.stdlib_module_names
+    return [(name, each) for name, each in sys.modules.items() if name.split(".")[0] not in known and name != __name__]
+
+
+def begin_call() -> None:
+    """Makes what the `random` module draws a matter of the call, so that a replay draws the same."""
+    if _draws:
+        random.seed(host.random())
+
+
+_draws = False
+
+
+def _no_files(*_arguments: Any, **_options: Any) -> Any:
+    raise PermissionError(NO_FILES)
