@@ -1,5 +1,5 @@
-//! Embeds the sources of the Rust SDK and the interface definition that it is made of, so that `millstream new` can
-//! put them into a project: the SDK is not in a registry, and a user need not have this repository.
+//! Embeds the sources of the SDKs and the interface definition that they are made of, so that `millstream new` can
+//! put them into a project: the SDKs are not in a registry, and a user need not have this repository.
 
 use std::{
     env,
@@ -8,14 +8,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Folders of the repository with everything that the SDK is compiled from. `tests` are not.
-const EMBEDDED: [&str; 4] =
-    ["guest-sdk/rust/src", "guest-sdk/rust/macros/src", "wit", "guest-sdk/rust/macros"];
+/// Folders of the repository with everything that the SDKs are made of. `tests` are not.
+const EMBEDDED: [&str; 5] = [
+    "guest-sdk/rust/src",
+    "guest-sdk/rust/macros/src",
+    "wit",
+    "guest-sdk/rust/macros",
+    "guest-sdk/python/src",
+];
+
+/// Files of theirs outside those.
+const FILES: [&str; 1] = ["guest-sdk/rust/Cargo.toml"];
+
+/// The endings of what is embedded.
+const ENDINGS: [&str; 5] = ["rs", "toml", "wit", "py", "typed"];
 
 fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let root = here.parent().map(Path::to_owned).unwrap_or_default();
-    let mut files = vec![root.join("guest-sdk/rust/Cargo.toml")];
+    let mut files: Vec<_> = FILES.iter().map(|file| root.join(file)).collect();
     for folder in EMBEDDED {
         println!("cargo::rerun-if-changed={}", root.join(folder).display());
         collect(&root.join(folder), folder.ends_with("src"), &mut files)?;
@@ -36,7 +47,7 @@ fn main() -> io::Result<()> {
 fn collect(folder: &Path, deep: bool, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let source = path.extension().is_some_and(|e| ["rs", "toml", "wit"].iter().any(|known| e == *known));
+        let source = path.extension().is_some_and(|e| ENDINGS.iter().any(|known| e == *known));
         if path.is_dir() && deep {
             collect(&path, deep, files)?;
         } else if path.is_file() && source {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
 
-use crate::verbs::Kind;
+use crate::verbs::{Kind, Language};
 
 /// Streams of data through functions compiled to WebAssembly.
 #[derive(Debug, Parser)]
@@ -35,9 +35,9 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: StateVerb,
     },
-    /// Make a crate with a function, a job that runs it and a test
+    /// Make a project with a function, a job that runs it and a test
     New(New),
-    /// Build a crate of functions into a WebAssembly module and describe it
+    /// Build a project of functions into a WebAssembly module and describe it
     Build(Build),
     /// Feed fixtures through a function or a job and compare what comes out
     Test(Test),
@@ -169,15 +169,18 @@ pub(crate) enum StateFormat {
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = crate::verbs::NEW_HELP)]
 pub(crate) struct New {
-    /// The crate's name
+    /// The project's name
     pub(crate) name: String,
+    /// Which language it is in
+    #[arg(long, value_enum, default_value_t = Language::Rust)]
+    pub(crate) lang: Language,
     /// What kind of function it has
     #[arg(long, value_enum, default_value_t = Kind::Map)]
     pub(crate) kind: Kind,
-    /// The folder to make, in the place of one of the crate's name
+    /// The folder to make, in the place of one of the project's name
     #[arg(long)]
     pub(crate) path: Option<PathBuf>,
-    /// The folder of the SDK, in the place of MILLSTREAM_SDK; without either its sources go into the crate
+    /// The folder of the SDK, in the place of MILLSTREAM_SDK; without either its sources go into the project
     #[arg(long)]
     pub(crate) sdk: Option<PathBuf>,
 }
@@ -185,13 +188,13 @@ pub(crate) struct New {
 /// Arguments of `build`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Build {
-    /// The crate's folder, in the place of the current one
+    /// The project's folder, in the place of the current one
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// The module's file, in the place of target/millstream/NAME.wasm in the crate's folder
+    /// The module's file, in the place of target/millstream/NAME.wasm in the project's folder
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Use exactly the versions in Cargo.lock
+    /// Use exactly the versions in the lock file
     #[arg(long)]
     pub(crate) locked: bool,
 }

@@ -10,7 +10,7 @@ pub(crate) mod snapshots;
 mod state;
 mod test;
 
-pub(crate) use new::{HELP as NEW_HELP, Kind};
+pub(crate) use new::{HELP as NEW_HELP, Kind, Language};
 pub(crate) use test::HELP as FIXTURE_HELP;
 
 use crate::{

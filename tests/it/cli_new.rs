@@ -337,7 +337,7 @@ fn what_is_in_the_way_is_left_alone_and_named() {
 
     let output = finish(millstream(folder.path()).args(["build", "."]));
     assert_eq!(output.code, Some(3), "{}", output.stderr);
-    assert!(output.stderr.contains("there is no Cargo.toml"), "{}", output.stderr);
+    assert!(output.stderr.contains("there is no project of functions in"), "{}", output.stderr);
 
     let output = finish(millstream(folder.path()).args(["new", "b", "--sdk", "nowhere"]));
     assert_eq!(output.code, Some(4), "{}", output.stderr);

@@ -13,11 +13,10 @@ use tempfile::TempDir;
 use crate::support::{command, finish, guests, root, rows};
 
 /// Lays a module beside fixtures that name it, as a crate with tests would have them.
-fn beside(module: &Path, fixtures: &Path) -> TempDir {
+fn beside(module: &Path, name: &str, fixtures: &Path) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     let tests = folder.path().join("tests");
     fs::create_dir(&tests).expect("a new folder");
-    let name = module.file_name().expect("a file");
     fs::copy(module, tests.join(name)).unwrap_or_else(|e| panic!("{}: {e}", module.display()));
     for fixture in files(fixtures) {
         fs::copy(&fixture, tests.join(fixture.file_name().expect("a file"))).expect("can be copied");
@@ -32,18 +31,19 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files.filter(|file| file.extension().is_some_and(|e| e == "jsonl")).collect()
 }
 
-/// Expects that a module does what the fixtures in a folder say.
+/// Expects that a module does what the fixtures in a folder say, which call it by a name.
 #[track_caller]
-fn conforms(module: &Path, fixtures: &Path) {
+pub(crate) fn conforms(module: &Path, name: &str, fixtures: &Path) {
     let count = files(fixtures).len();
     assert!(count > 0, "no fixtures in {}", fixtures.display());
-    let folder = beside(module, fixtures);
+    let folder = beside(module, name, fixtures);
     let output = finish(command(folder.path()).arg("test").arg(folder.path()));
     assert_eq!(output.code, Some(0), "{}\n{}", output.stdout, output.stderr);
     assert_eq!(output.stdout.matches("ok  ").count(), count, "{}", output.stdout);
 }
 
-fn fixtures() -> PathBuf {
+/// The fixtures that the guests of all languages pass.
+pub(crate) fn fixtures() -> PathBuf {
     root().join("tests/it/conformance")
 }
 
@@ -67,7 +67,7 @@ fn every_function_does_what_its_fixtures_expect() {
     let without: Vec<&String> = functions.iter().filter(without).collect();
     // The one has a job below; the other reads two inputs, which this version refuses.
     assert_eq!(without, ["matcher", "measured"], "functions without a fixture");
-    conforms(&module, &fixtures());
+    conforms(&module, "conformance.wasm", &fixtures());
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn modules_of_every_former_version_run() {
         .collect();
     assert!(!versions.is_empty(), "no version in {}", old.display());
     for version in versions {
-        conforms(&version.join("module.wasm"), &version);
+        conforms(&version.join("module.wasm"), "module.wasm", &version);
     }
 }
 

@@ -1,12 +1,31 @@
-//! Functions in C and JavaScript against the bare interface, in the same jobs as those of Rust: the interface is not
-//! Rust-shaped.
+//! Functions in other languages than Rust. Those in C and JavaScript against the bare interface show that it is not
+//! Rust-shaped; the conformance guest of each SDK does, byte by byte, what the one in Rust does.
 
-use std::fs;
+use std::{env, fs};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{command, finish, rows};
+use crate::{
+    conformance::{conforms, fixtures},
+    subject::{assert_same, lines},
+    support::{command, finish, guests, rows},
+};
+
+/// The languages that have an SDK beside Rust.
+const LANGUAGES: [&str; 1] = ["python"];
+
+/// The languages whose conformance guest has been built. Where a compiler is missing `cargo xtask guests` says so; a run
+/// that decides about a change has them all.
+fn languages() -> Vec<&'static str> {
+    let built = |language: &&str| guests().join(format!("conformance_{language}.wasm")).is_file();
+    let (found, left_out): (Vec<_>, Vec<_>) = LANGUAGES.into_iter().partition(built);
+    assert!(left_out.is_empty() || env::var_os("CI").is_none(), "no guests in {left_out:?}");
+    for language in left_out {
+        eprintln!("skipped: there is no conformance guest in {language}");
+    }
+    found
+}
 
 /// The rows that a function makes of the numbers 1 to 1,000 and their remainders by 7.
 fn run(function: &str, operator: &str) -> Vec<Value> {
@@ -68,6 +87,112 @@ fn a_process_function_in_c_and_in_javascript_counts_each_key() {
             counts.sort_unstable();
             assert!(counts.len() > 50, "{module}: key {key} has {} rows", counts.len());
             assert_eq!(counts, (1..=counts.len() as i64).collect::<Vec<_>>(), "{module}: key {key}");
+        }
+    }
+}
+
+#[test]
+fn the_functions_of_every_language_do_what_their_fixtures_expect() {
+    for language in languages() {
+        let module = guests().join(format!("conformance_{language}.wasm"));
+        conforms(&module, "conformance.wasm", &fixtures());
+    }
+}
+
+/// What a function of the conformance guest makes of 100,000 rows with all kinds of text, as sorted lines.
+fn lines_of(module: &str, function: &str, operator: &str) -> Vec<String> {
+    let out = TempDir::new().expect("a temporary folder");
+    let texts = ["", "a", "Zürich", "水", "\u{1f30a}\u{200d}", "e\u{301}", "\\\"quoted\\\"", "line\\nbreak"];
+    let row = |n: usize| {
+        let text = texts[n / 3 % texts.len()];
+        let time = n / 10;
+        let n = if n % 3 == 0 { n as i64 } else { -(n as i64) };
+        let command = COMMANDS[n.unsigned_abs() as usize / 7 % COMMANDS.len()];
+        // Rust shows a value that was set with escapes of its own.
+        let name = if command == "set" { "plain" } else { text };
+        let key = n % 1000;
+        format!(
+            "{{\"n\":{n},\"key\":\"{text}{key}\",\"text\":\"{text}\",\"command\":\"{command}\",\"name\":\"{name}\",\"time\":{time}}}\n"
+        )
+    };
+    fs::write(out.path().join("in.jsonl"), (0..100_000).map(row).collect::<String>())
+        .expect("can be written");
+    // Without windows no watermark, as that comes when it comes and is in answers.
+    let time = if operator.contains("window") { "time = { column = \"time\" }" } else { "" };
+    let job = format!(
+        r#"
+        [job]
+        name = "large"
+        parallelism = 1
+
+        [module.m]
+        path = "${{MILLSTREAM_GUESTS}}/{module}.wasm"
+
+        [source.rows]
+        connector = "file"
+        path = "in.jsonl"
+        format = "jsonl"
+        schema = {{ n = "int64", key = "utf8", text = "utf8", command = "utf8", name = "utf8", time = "timestamp" }}
+        {time}
+
+        [operator.victim]
+        function = "m.{function}"
+        input = "rows"
+        on-error = "skip"
+        {operator}
+
+        [sink.out]
+        connector = "file"
+        input = "victim"
+        path = "out"
+        format = "jsonl"
+        "#
+    );
+    let file = out.path().join("job.toml");
+    fs::write(&file, job).expect("a temporary folder can be written to");
+    finish(command(out.path()).arg("run").arg(file).arg("--quiet")).success();
+    lines(&out.path().join("out"))
+}
+
+const COMMANDS: [&str; 8] = ["set", "look", "add", "put", "look", "remove", "replace", "unknown"];
+
+#[test]
+fn a_hundred_thousand_rows_of_unicode_come_out_as_they_do_of_rust() {
+    for (function, operator) in [
+        ("doubled", ""),
+        ("refused", ""),
+        ("registers", "key = [\"key\"]"),
+        ("joined", "key = [\"text\"]\nwindow = { tumbling = \"1s\" }"),
+        ("joined", "key = [\"key\"]\nwindow = { session = \"3s\" }"),
+        ("contents", "key = [\"text\"]\nwindow = { tumbling = \"1s\" }"),
+    ] {
+        let expected = lines_of("conformance", function, operator);
+        assert!(expected.len() > 10, "{function} makes {} rows", expected.len());
+        for language in languages() {
+            let found = lines_of(&format!("conformance_{language}"), function, operator);
+            assert_same(&found, &expected, &format!("{function} in {language}"));
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_language_shows_its_own_words_and_call_stack() {
+    for language in languages() {
+        let out = TempDir::new().expect("a temporary folder");
+        let module = guests().join(format!("conformance_{language}.wasm"));
+        let fixture = format!(
+            "{{\"module\":{:?},\"function\":\"failing\"}}\n\n{{\"row\":{{\"n\":4}}}}\n{{\"expect\":{{\"n\":4,\"doubled\":2}}}}\n\n\
+             {{\"row\":{{\"n\":-4}}}}\n",
+            module.display().to_string()
+        );
+        let file = out.path().join("failing.jsonl");
+        fs::write(&file, fixture).expect("a temporary folder can be written to");
+        let output = finish(command(out.path()).arg("test").arg(file));
+        assert_eq!(output.code, Some(1), "{language}: {}{}", output.stdout, output.stderr);
+        let (_, error) = output.stdout.split_once("the job failed: ").unwrap_or(("", &output.stdout));
+        assert!(error.contains("no root of -4"), "{language}: {error}");
+        for function in ["failing", "root"] {
+            assert!(error.to_lowercase().contains(function), "{language}: no `{function}` in {error}");
         }
     }
 }

@@ -6,6 +6,7 @@ mod subject;
 mod support;
 
 mod bad_input;
+mod cli_languages;
 mod cli_new;
 mod conformance;
 mod crashes;

@@ -24,6 +24,8 @@ pub struct BuildOptions {
     pub target_dir: PathBuf,
     /// Build with exactly the versions in `Cargo.lock`, and fail where it is not current.
     pub locked: bool,
+    /// Folders in which compilers of other languages are looked for first.
+    pub tools: Vec<PathBuf>,
     /// The file that keeps what the compiler says.
     pub log: PathBuf,
 }

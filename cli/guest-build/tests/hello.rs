@@ -63,7 +63,12 @@ impl Crate {
     }
 
     fn options(&self) -> BuildOptions {
-        BuildOptions { target_dir: self.path().join("target"), locked: false, log: self.log() }
+        BuildOptions {
+            target_dir: self.path().join("target"),
+            locked: false,
+            tools: Vec::new(),
+            log: self.log(),
+        }
     }
 
     fn log(&self) -> PathBuf {

@@ -1,4 +1,4 @@
-//! `millstream build`: a crate of functions becomes a component, checked by the host that will run it.
+//! `millstream build`: a project of functions becomes a component, checked by the host that will run it.
 
 mod describe;
 
@@ -8,7 +8,7 @@ use std::{
 };
 
 use miette::{IntoDiagnostic, miette};
-use millstream_guest_build::{BuildError, BuildOptions, BuiltModule, Search, Step, Toolchain, build_rust};
+use millstream_guest_build::{BuildError, BuildOptions, BuiltModule, ProjectError, Step, build_project};
 use millstream_types::Manifest;
 
 use crate::{
@@ -18,10 +18,10 @@ use crate::{
     printer::Printer,
 };
 
-/// Where modules go, from the crate's folder.
+/// Where modules go, from the project's folder.
 pub(crate) const OUTPUT: &str = "target/millstream";
 
-/// Where the compiler's words are kept, from the crate's folder.
+/// Where the compiler's words are kept, from the project's folder.
 const LOG: &str = "target/millstream/build.log";
 
 /// A module that has been built and written.
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &args::Build, printer: &Printer) -> Result<Exit, Failure
     Ok(Exit::Success)
 }
 
-/// Builds the crate in a folder. What is being done is told on stderr, as are the compiler's own words, which are kept
+/// Builds the project in a folder. What is being done is told on stderr, as are the compiler's own words, which are kept
 /// in a file too.
 pub(crate) fn build(
     folder: &Path,
@@ -51,11 +51,9 @@ pub(crate) fn build(
     printer: &Printer,
 ) -> Result<Built, Failure> {
     let progress = |step: &Step| printer.note(&step.to_string());
-    let toolchain = Toolchain::find(&Search::new(folder, true), &progress)
-        .into_diagnostic()
-        .map_err(Failure::environment)?;
-    let options = BuildOptions { target_dir: target_folder(folder), locked, log: folder.join(LOG) };
-    let module = build_rust(&toolchain, folder, &options, &progress).map_err(build_failed)?;
+    let (target_dir, log) = (target_folder(folder), folder.join(LOG));
+    let options = BuildOptions { target_dir, locked, tools: Vec::new(), log };
+    let module = build_project(folder, &options, &progress).map_err(build_failed)?;
     let manifest = inspect(&module)?;
     let description = millstream_guest_build::describe(&module.component).into_diagnostic();
     let imports = description.map_err(Failure::invalid)?.imports;
@@ -82,9 +80,18 @@ fn inspect(module: &BuiltModule) -> Result<Manifest, Failure> {
     Ok(manifest.into_diagnostic().map_err(Failure::invalid)?.as_ref().clone())
 }
 
-/// A crate that does not compile is the user's; a tool or file that is missing is the machine's.
-fn build_failed(error: BuildError) -> Failure {
-    let machine = matches!(error, BuildError::Cargo(_) | BuildError::Read { .. } | BuildError::Log { .. });
+/// A project that does not compile is the user's; a tool or file that is missing is the machine's.
+fn build_failed(error: ProjectError) -> Failure {
+    let machine = match &error {
+        ProjectError::Rust(error) => {
+            matches!(error, BuildError::Cargo(_) | BuildError::Read { .. } | BuildError::Log { .. })
+        }
+        ProjectError::Toolchain(_)
+        | ProjectError::Tool { .. }
+        | ProjectError::Command(_)
+        | ProjectError::File { .. } => true,
+        _ => false,
+    };
     let report = Err::<(), _>(error).into_diagnostic();
     match report {
         Err(report) if machine => Failure::environment(report),

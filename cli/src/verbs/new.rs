@@ -1,10 +1,11 @@
-//! `millstream new`: a crate with one small function, a job that runs it and a fixture that tests it.
+//! `millstream new`: a project with one small function, a job that runs it and a fixture that tests it.
 //!
-//! The crate needs the SDK, which is no package of a registry: its sources are part of this program and go into the
-//! crate's folder `.millstream`, so that it builds on any machine. `--sdk` or `MILLSTREAM_SDK` name a folder to use
+//! The project needs the SDK of its language, which is no package of a registry: its sources are part of this program and
+//! go into the project's folder `.millstream`, so that it builds on any machine. `--sdk` or `MILLSTREAM_SDK` name a folder to use
 //! in their place.
 
 mod kind;
+mod language;
 mod project;
 mod sdk;
 
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 pub(crate) use kind::Kind;
+pub(crate) use language::Language;
 use project::Project;
 use sdk::Sdk;
 
@@ -25,15 +27,16 @@ use crate::{
 /// What the long help says.
 pub(crate) const HELP: &str =
     "The SDK is not in a registry: its sources are part of this command and go into the
-crate's folder .millstream, which belongs into version control with the rest. To
-move a crate to the SDK of a newer command, replace that folder by the one of a new
-crate.";
+project's folder .millstream, which belongs into version control with the rest. To
+move a project to the SDK of a newer command, replace that folder by the one of a
+new project.";
 
 /// What was made, for `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Created<'a> {
     name: &'a str,
+    language: &'static str,
     kind: &'static str,
     function: &'static str,
     path: PathBuf,
@@ -44,32 +47,30 @@ struct Created<'a> {
 
 pub(crate) fn run(args: &args::New, printer: &Printer) -> Result<Exit, Failure> {
     check_name(&args.name)?;
-    let sdk = Sdk::find(args.sdk.as_deref())?;
+    let language = args.lang;
+    let sdk = Sdk::find(language, args.sdk.as_deref())?;
     let folder = args.path.clone().unwrap_or_else(|| PathBuf::from(&args.name));
-    let project = Project::new(&args.name, args.kind, &sdk);
+    let project = Project::new(&args.name, language, args.kind, &sdk);
     let files = project.write(&folder)?;
     let created = Created {
         name: &args.name,
+        language: language.name(),
         kind: args.kind.name(),
         function: args.kind.function(),
         path: folder,
-        sdk: sdk.dependency(),
+        sdk: sdk.dependency(language),
         files,
     };
-    printer.result(&created, || summary(&created));
+    printer.result(&created, || summary(&created, &project));
     Ok(Exit::Success)
 }
 
-fn summary(created: &Created<'_>) -> String {
+fn summary(created: &Created<'_>, project: &Project) -> String {
     let Created { name, kind, function, path, .. } = created;
     format!(
-        "made `{name}` with the {kind} function `{function}` in {path}\n\n    cd {path}\n    \
-         cargo test               # the function by itself\n    \
-         millstream build         # to WebAssembly\n    \
-         millstream test          # through the module\n    \
-         millstream run job.toml  # over {data}",
+        "made `{name}` with the {kind} function `{function}` in {path}\n\n    cd {path}\n{commands}",
         path = path.display(),
-        data = project::DATA,
+        commands = project.commands(),
     )
 }
 

@@ -19,6 +19,7 @@ use std::{
 use compare::Comparison;
 use fixture::Fixture;
 use miette::{IntoDiagnostic, miette};
+use millstream_guest_build::Language;
 use serde::Serialize;
 use subject::{FunctionModule, Subject};
 
@@ -194,16 +195,15 @@ fn fixtures_at(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// The crate whose module a fixture is about: the nearest one at or above a path, if it is one of functions.
+/// The project whose module a fixture is about: the nearest one at or above a path, if it is one of functions.
 fn crate_around(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;
     // As the user wrote it where that goes up far enough, since messages show it.
     let near =
         path.ancestors().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     let mut folders = near.chain(absolute.ancestors());
-    let folder = folders.find(|folder| folder.join("Cargo.toml").is_file())?;
-    let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
-    manifest.contains("cdylib").then(|| folder.to_owned())
+    let (folder, language) = folders.find_map(|folder| Some((folder, Language::of(folder)?)))?;
+    language.is_of_functions(folder).then(|| folder.to_owned())
 }
 
 #[cfg(test)]

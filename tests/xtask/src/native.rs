@@ -1,4 +1,5 @@
-//! What the host needs beside Rust and a C compiler: RocksDB is written in C++, and its bindings are made with libclang.
+//! Tests of SDKs without components; and what the host needs beside Rust and a C compiler, as RocksDB is written in C++
+//! and its bindings are made with libclang.
 
 use std::{
     env, fs,
@@ -9,7 +10,7 @@ use anyhow::{Result, bail};
 use millstream_guest_build::{Packages, running_as_root, running_on_debian};
 
 use crate::printer::Printer;
-use crate::workspace::is_on_path;
+use crate::workspace::{self, Workspace, is_on_path};
 
 /// Makes a C++ compiler and libclang be there: installs them as root on Debian, else says what is missing.
 ///
@@ -32,6 +33,24 @@ pub(crate) fn require(printer: &Printer) -> Result<()> {
         names.join(" and no ")
     )
 }
+
+/// Runs the own tests of the SDKs of other languages. What is missing for one has been said when the guests were built.
+///
+/// # Errors
+/// When one fails.
+pub(crate) fn test_sdks(workspace: &Workspace, printer: &Printer) -> Result<()> {
+    for (folder, program, arguments) in SDKS {
+        if is_on_path(program) {
+            let mut tests = std::process::Command::new(program);
+            workspace::run(tests.current_dir(workspace.root.join(folder)).args(*arguments), printer)?;
+        }
+    }
+    Ok(())
+}
+
+/// The folder of an SDK, and the program that tests it, with its arguments.
+const SDKS: &[(&str, &str, &[&str])] =
+    &[("guest-sdk/python", "python3", &["-B", "-m", "unittest", "discover", "-s", "tests"])];
 
 /// A tool and the package of Debian that has it.
 struct Tool {

@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::costs;
 use crate::guests;
+use crate::native;
 use crate::printer::Printer;
 use crate::services;
 use crate::workspace::{self, Workspace};
@@ -32,6 +33,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments, printer: &Printe
         printer.progress(format_args!("in {}", directory.display()));
         workspace::run(workspace.cargo(&directory).args(["test", "--workspace"]), printer)?;
     }
+    native::test_sdks(workspace, printer)?;
     costs::check(workspace, printer)?;
     left_out.report(workspace, printer)
 }

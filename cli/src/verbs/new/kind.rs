@@ -46,23 +46,13 @@ impl Kind {
         }
     }
 
-    /// `src/lib.rs`.
-    pub(crate) fn library(self) -> &'static str {
-        match self {
-            Self::Map => include_str!("../../../templates/map/lib.rs.in"),
-            Self::Process => include_str!("../../../templates/process/lib.rs.in"),
-            Self::Aggregate => include_str!("../../../templates/aggregate/lib.rs.in"),
-            Self::Window => include_str!("../../../templates/window/lib.rs.in"),
-        }
-    }
-
     /// The fixture of its function.
     pub(crate) fn fixture(self) -> &'static str {
         match self {
-            Self::Map => include_str!("../../../templates/map/fixture.jsonl.in"),
-            Self::Process => include_str!("../../../templates/process/fixture.jsonl.in"),
-            Self::Aggregate => include_str!("../../../templates/aggregate/fixture.jsonl.in"),
-            Self::Window => include_str!("../../../templates/window/fixture.jsonl.in"),
+            Self::Map => include_str!("../../../templates/fixtures/map.jsonl.in"),
+            Self::Process => include_str!("../../../templates/fixtures/process.jsonl.in"),
+            Self::Aggregate => include_str!("../../../templates/fixtures/aggregate.jsonl.in"),
+            Self::Window => include_str!("../../../templates/fixtures/window.jsonl.in"),
         }
     }
 }

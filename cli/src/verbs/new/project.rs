@@ -9,7 +9,8 @@ use std::{
 use super::{
     is_free,
     kind::Kind,
-    sdk::{SOURCES, Sdk, VENDORED},
+    language::Language,
+    sdk::{self, Sdk, VENDORED},
 };
 use crate::{exit::Failure, verbs::build::OUTPUT};
 
@@ -19,12 +20,13 @@ pub(super) const DATA: &str = "data/readings.jsonl";
 /// A project that has not been written yet: paths in its folder, with what goes there.
 pub(super) struct Project {
     files: Vec<(String, String)>,
+    commands: String,
     /// How many of them are the project's own, which are worth being named.
     own: usize,
 }
 
 impl Project {
-    pub(super) fn new(name: &str, kind: Kind, sdk: &Sdk) -> Self {
+    pub(super) fn new(name: &str, language: Language, kind: Kind, sdk: &Sdk) -> Self {
         let module = name.replace('-', "_");
         let vendored = match sdk {
             Sdk::Vendored => {
@@ -33,7 +35,10 @@ impl Project {
             Sdk::Folder(_) => String::new(),
         };
         let wasm = format!("{OUTPUT}/{module}.wasm");
-        let sdk_path = sdk.dependency();
+        let sdk_path = sdk.dependency(language);
+        let places = [("module", module.as_str()), ("sdk", &sdk_path)];
+        let (source, native) = (fill(language.source(), &places), fill(language.native_test(), &places));
+        let commands = commands(&native, &wasm);
         let values = [
             ("name", name),
             ("module", &module),
@@ -43,24 +48,30 @@ impl Project {
             ("wasm", &wasm),
             ("sdk", &sdk_path),
             ("vendored", &vendored),
+            ("source", &source),
+            ("commands", &commands),
         ];
-        let file = |path: &str, template: &str| (path.to_owned(), fill(template, &values));
+        let file = |path: &str, template: &str| (fill(path, &values), fill(template, &values));
         let mut files = vec![
-            file("Cargo.toml", include_str!("../../../templates/Cargo.toml.in")),
-            file("src/lib.rs", kind.library()),
             file("job.toml", include_str!("../../../templates/job.toml.in")),
             file(DATA, include_str!("../../../templates/readings.jsonl")),
             file(&format!("tests/{}.jsonl", kind.function()), kind.fixture()),
             file("README.md", include_str!("../../../templates/README.md.in")),
             file(".gitignore", include_str!("../../../templates/gitignore.in")),
         ];
+        files.extend(language.files(kind).into_iter().map(|(path, template)| file(path, template)));
         let own = files.len();
         if *sdk == Sdk::Vendored {
             let sources =
-                SOURCES.iter().map(|(path, text)| (format!("{VENDORED}/{path}"), (*text).to_owned()));
+                sdk::sources(language).map(|(path, text)| (format!("{VENDORED}/{path}"), (*text).to_owned()));
             files.extend(sources);
         }
-        Self { files, own }
+        Self { files, commands, own }
+    }
+
+    /// What can be done with it, a line each.
+    pub(super) fn commands(&self) -> &str {
+        &self.commands
     }
 
     /// Writes the files into a folder that is empty or not there, and says which. A folder with something in it is
@@ -82,6 +93,20 @@ impl Project {
         }
         Ok(self.files[..self.own].iter().map(|(path, _)| path.clone()).collect())
     }
+}
+
+/// The commands that a project begins with, each with what it is for.
+fn commands(native: &str, wasm: &str) -> String {
+    let to_wasm = format!("to WebAssembly: {wasm}");
+    let over = format!("the job over {DATA}");
+    let lines = [
+        (native, "the function by itself, natively"),
+        ("millstream build", &to_wasm),
+        ("millstream test", "through the module: what tests/*.jsonl feed in and expect"),
+        ("millstream run job.toml", &over),
+    ];
+    let width = lines.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
+    lines.map(|(command, what)| format!("    {command:width$}  # {what}")).join("\n")
 }
 
 fn write_new(path: &PathBuf, text: &str) -> io::Result<()> {
@@ -111,10 +136,16 @@ mod tests {
 
     #[test]
     fn every_kind_is_complete_and_nothing_is_left_to_fill_in() {
-        for kind in Kind::value_variants() {
-            let project = Project::new("hot-sensors", *kind, &Sdk::Vendored);
+        for (language, kind) in Language::value_variants()
+            .iter()
+            .flat_map(|language| Kind::value_variants().iter().map(move |kind| (*language, *kind)))
+        {
+            let project = Project::new("hot-sensors", language, kind, &Sdk::Vendored);
             for (path, text) in &project.files[..project.own] {
-                assert!(!text.contains("{{"), "{path} of {kind:?}:\n{text}");
+                assert!(
+                    !path.contains("{{") && !text.contains("{{"),
+                    "{path} of {language:?}, {kind:?}:\n{text}"
+                );
             }
             let function = kind.function();
             assert!(
@@ -122,13 +153,15 @@ mod tests {
                     .contains(&format!("\"function\":\"{function}\""))
             );
             assert!(file(&project, "job.toml").contains(&format!("function = \"hot_sensors.{function}\"")));
-            assert!(file(&project, "src/lib.rs").contains("name: \"hot_sensors\""));
+            let source = fill(language.source(), &[("module", "hot_sensors")]);
+            assert!(file(&project, "README.md").contains(&source) && !file(&project, &source).is_empty());
+            assert!(project.files.len() > project.own, "the SDK for {language:?} is not there");
         }
     }
 
     #[test]
     fn another_sdk_is_named_and_not_copied() {
-        let project = Project::new("a", Kind::Map, &Sdk::Folder("/opt/sdk".into()));
+        let project = Project::new("a", Language::Rust, Kind::Map, &Sdk::Folder("/opt/sdk".into()));
         assert!(file(&project, "Cargo.toml").contains("path = \"/opt/sdk\""));
         assert!(!project.files.iter().any(|(path, _)| path.starts_with(VENDORED)));
     }
@@ -136,7 +169,7 @@ mod tests {
     #[test]
     fn a_folder_with_something_in_it_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
-        let project = Project::new("a", Kind::Map, &Sdk::Vendored);
+        let project = Project::new("a", Language::Rust, Kind::Map, &Sdk::Vendored);
         let written = project.write(folder.path()).expect("it is empty");
         assert!(written.contains(&"src/lib.rs".to_owned()) && folder.path().join(VENDORED).is_dir());
         assert!(project.write(folder.path()).is_err());

@@ -9,7 +9,7 @@ from . import _columns
 from ._boundary import types
 from ._declaration import Declaration, Opened
 from .decorators import REGISTRY
-from .rows import schema
+from .rows import DeclarationError, schema
 
 VERSION = "0.1.0"
 
@@ -17,8 +17,20 @@ VERSION = "0.1.0"
 def describe(name: str, version: str, doc: str) -> str:
     """The manifest."""
     module = {"name": name, "version": version, "doc": doc, "sdk": f"python {VERSION}"}
-    functions = [declaration.describe() for declaration in REGISTRY]
+    functions = [_described(declaration) for declaration in REGISTRY]
     return json.dumps({"manifest": 1, "module": module, "functions": functions}, ensure_ascii=False)
+
+
+def _described(declaration: Declaration) -> dict[str, Any]:
+    """The part of one function; what is wrong with it is told with its place."""
+    try:
+        return declaration.describe()
+    except DeclarationError as error:
+        of = declaration.target
+        code = getattr(of, "__code__", None)
+        line = code.co_firstlineno if code else getattr(of, "__firstlineno__", None)
+        place = f"{of.__module__}, line {line}" if line else of.__module__
+        raise DeclarationError(f"function `{declaration.name}` ({place}): {error}") from None
 
 
 def open_function(name: str, kind: str) -> Opened:

@@ -117,4 +117,5 @@ def strip_optional(annotation: Any) -> tuple[Any, bool]:
 
 def names() -> str:
     """The annotations that stand for a column, for error texts."""
-    return ", ".join(getattr(known, "__name__", "") or str(known) for known, _ in _TYPES)
+    special = {Int32: "Int32", Float32: "Float32"}
+    return ", ".join(special.get(known) or known.__name__ for known, _ in _TYPES)

@@ -1,12 +1,13 @@
 //! `cargo xtask guests`: builds every guest into a component.
 //!
-//! Rust guests are what the product needs; those in C and JavaScript show that the interface is not made for
-//! Rust. Where their compilers are missing and cannot be installed, they are left out, which is said, and which
+//! Rust guests are what the product needs; those in C and JavaScript against the bare interface show that it is not made
+//! for Rust, and each SDK has projects of its own. Where their compilers are missing and cannot be installed, they are left out, which is said, and which
 //! fails where the run decides about a change.
 
 mod c;
 mod javascript;
 mod output;
+mod projects;
 mod rust;
 
 use std::panic::resume_unwind;
@@ -94,16 +95,19 @@ pub(crate) fn build_all(workspace: &Workspace, printer: &Printer) -> Result<Left
     Ok(left_out)
 }
 
-/// Rust's build keeps the cores busy by itself; the other two mostly wait for downloads.
-fn build_languages(workspace: &Workspace, output: &Output, printer: &Printer) -> [Built; 3] {
+/// Rust's build keeps the cores busy by itself; the others mostly wait for downloads.
+fn build_languages(workspace: &Workspace, output: &Output, printer: &Printer) -> Vec<Built> {
     let settle = |built: Result<Built>| built.unwrap_or_else(Built::failed);
     thread::scope(|scope| {
         let others = scope.spawn(|| {
-            [c::build(workspace, output, printer), javascript::build(workspace, output, printer)].map(settle)
+            let bare = [c::build(workspace, output, printer), javascript::build(workspace, output, printer)]
+                .map(settle);
+            let projects = projects::build(workspace, output, printer).into_iter().map(settle);
+            bare.into_iter().chain(projects).collect::<Vec<_>>()
         });
         let rust = settle(rust::build(workspace, output, printer));
-        let [c, javascript] = others.join().unwrap_or_else(|panic| resume_unwind(panic));
-        [rust, c, javascript]
+        let others = others.join().unwrap_or_else(|panic| resume_unwind(panic));
+        [rust].into_iter().chain(others).collect()
     })
 }
 

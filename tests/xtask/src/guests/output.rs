@@ -140,9 +140,13 @@ fn hash_content(path: &Path, hasher: &mut DefaultHasher) -> io::Result<()> {
         return Ok(());
     }
     let mut entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    entries.retain(|entry| !entry.file_name().is_some_and(|name| MADE.iter().any(|made| name == *made)));
     entries.sort();
     entries.iter().try_for_each(|entry| hash_content(entry, hasher))
 }
+
+/// Folders beside sources with what others made of them.
+const MADE: [&str; 3] = ["__pycache__", "node_modules", "target"];
 
 #[cfg(test)]
 mod tests {

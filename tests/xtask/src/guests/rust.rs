@@ -46,6 +46,7 @@ fn build_one(
     let options = BuildOptions {
         target_dir: workspace.target.join("guest-crates"),
         locked: workspace.ci && directory.join("Cargo.lock").is_file(),
+        tools: Vec::new(),
         log: workspace.target.join("guest-crates").join("build.log"),
     };
     let modules = build_rust_workspace(toolchain, directory, &options, &|step| printer.progress(step))?;
