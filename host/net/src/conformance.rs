@@ -7,9 +7,9 @@ use std::{
 };
 
 use arrow_array::{Int64Array, RecordBatch};
-use millstream_types::{Batch, DataType, Field, Schema, StreamElement};
+use millstream_types::{Alignment, Barrier, BarrierKind, Batch, DataType, Field, Schema, StreamElement};
 
-use crate::{ChannelId, ChannelReceiver, ChannelSender, GateBudget, Transport};
+use crate::{Ahead, ChannelId, ChannelReceiver, ChannelSender, Disconnected, GateBudget, Transport};
 
 /// Runs all checks against fresh transports.
 pub(crate) fn run<T: Transport + 'static>(make: impl Fn() -> T) {
@@ -17,6 +17,9 @@ pub(crate) fn run<T: Transport + 'static>(make: impl Fn() -> T) {
     data_waits_for_credit_and_events_do_not(&make());
     floating_credits_go_where_they_are_needed(&make());
     a_large_batch_goes_alone(&make());
+    barriers_find_room_and_keep_their_place(&make());
+    a_barrier_can_be_taken_before_its_turn(&make());
+    the_end_can_be_seen_before_its_turn(&make());
     ends_are_opened_once(&make());
     what_was_sent_arrives_before_the_end_is_noticed(&make());
     a_receiver_that_goes_ends_the_sender(&make());
@@ -75,6 +78,57 @@ fn a_large_batch_goes_alone(transport: &dyn Transport) {
     assert!(!send(&mut *sender[0], batch(2, 100_000)));
 }
 
+fn barriers_find_room_and_keep_their_place(transport: &dyn Transport) {
+    let (mut sender, mut receiver) = open(transport, 1, GateBudget { elements: 3, ..BUDGET });
+    assert_eq!((0..9).take_while(|_| send(&mut *sender[0], StreamElement::Idle)).count(), 3);
+    for id in 1..9 {
+        assert!(send(&mut *sender[0], barrier(id)), "barrier {id} needs no place");
+    }
+    for _ in 0..3 {
+        assert_eq!(receive(&mut *receiver[0]), Some("Idle".into()));
+    }
+    assert!(send(&mut *sender[0], StreamElement::Idle));
+    assert!(send(&mut *sender[0], barrier(9)));
+    for id in 1..9 {
+        assert_eq!(receive(&mut *receiver[0]), Some(format!("barrier {id}")));
+    }
+    assert_eq!(receive(&mut *receiver[0]), Some("Idle".into()));
+    assert_eq!(receive(&mut *receiver[0]), Some("barrier 9".into()));
+    assert_eq!(receive(&mut *receiver[0]), None);
+}
+
+fn a_barrier_can_be_taken_before_its_turn(transport: &dyn Transport) {
+    let (mut sender, mut receiver) = open(transport, 1, BUDGET);
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(receiver[0].poll_ahead(&mut context).is_pending());
+    receiver[0].overtake();
+    assert!((0..2).all(|i| send(&mut *sender[0], batch(i, 1))));
+    assert!(send(&mut *sender[0], StreamElement::Watermark(7)));
+    assert!(receiver[0].poll_ahead(&mut context).is_pending() && receiver[0].ahead().is_empty());
+    assert!(send(&mut *sender[0], barrier(1)) && send(&mut *sender[0], batch(2, 1)));
+    assert!(send(&mut *sender[0], barrier(2)) && send(&mut *sender[0], batch(3, 1)));
+    assert_eq!(receive(&mut *receiver[0]), Some("batch 0".into()));
+    assert_eq!(ahead(&mut *receiver[0]), (Some(1), vec!["batch 1".to_owned(), "watermark 7".into()]));
+    receiver[0].overtake();
+    let (next, before) = ahead(&mut *receiver[0]);
+    assert_eq!((next, before.len()), (Some(2), 3), "{before:?}");
+    for expected in ["batch 1", "watermark 7", "batch 2", "barrier 2", "batch 3"] {
+        assert_eq!(receive(&mut *receiver[0]), Some(expected.into()), "in order, and barrier 1 is gone");
+    }
+    assert!(receive(&mut *receiver[0]).is_none() && receiver[0].poll_ahead(&mut context).is_pending());
+    assert_eq!((4..9).take_while(|&i| send(&mut *sender[0], batch(i, 1))).count(), 4, "all credit is back");
+}
+
+fn the_end_can_be_seen_before_its_turn(transport: &dyn Transport) {
+    let (mut sender, mut receiver) = open(transport, 1, BUDGET);
+    assert!(send(&mut *sender[0], batch(0, 1)) && send(&mut *sender[0], StreamElement::EndOfInput));
+    drop(sender);
+    assert_eq!(ahead(&mut *receiver[0]), (None, vec!["batch 0".to_owned()]));
+    receiver[0].overtake();
+    assert_eq!(receive(&mut *receiver[0]), Some("batch 0".into()));
+    assert_eq!(receive(&mut *receiver[0]), Some("end".into()), "it comes in its turn all the same");
+}
+
 fn ends_are_opened_once(transport: &dyn Transport) {
     let id = ChannelId { edge: 7, from: 0, to: 0 };
     let _first = transport.sender(id).expect("new");
@@ -94,8 +148,8 @@ fn a_receiver_that_goes_ends_the_sender(transport: &dyn Transport) {
     let (mut sender, receiver) = open(transport, 1, BUDGET);
     assert!(send(&mut *sender[0], batch(0, 1)));
     drop(receiver);
-    let mut send = sender[0].send(batch(1, 1));
-    assert!(matches!(send.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Err(_))));
+    let sent = sender[0].poll_send(&mut Context::from_waker(Waker::noop()), &mut Some(batch(1, 1)));
+    assert!(matches!(sent, Poll::Ready(Err(_))));
 }
 
 fn two_threads_lose_nothing<T: Transport + 'static>(transport: T) {
@@ -107,7 +161,7 @@ fn two_threads_lose_nothing<T: Transport + 'static>(transport: T) {
         let mut sender = sending.sender(id(from)).expect("new");
         block_on(async {
             for i in 0..BATCHES {
-                sender.send(batch(i, 1)).await.expect("the receiver waits");
+                deliver(&mut *sender, batch(i, 1)).await.expect("the receiver waits");
             }
         });
     };
@@ -136,7 +190,7 @@ fn a_receiver_that_goes_in_the_middle_ends_the_sender<T: Transport + 'static>(tr
     let feed = std::thread::spawn(move || {
         let mut sender = transport.sender(id).expect("new");
         // Ends only when the receiver's end is noticed, with credit left or without.
-        block_on(async { while sender.send(batch(0, 1)).await.is_ok() {} });
+        block_on(async { while deliver(&mut *sender, batch(0, 1)).await.is_ok() {} });
     });
     for _ in 0..3 {
         block_on(poll_fn(|cx| gate[0].poll_receive(cx))).expect("the sender goes on");
@@ -155,8 +209,27 @@ fn open(transport: &dyn Transport, channels: u32, budget: GateBudget) -> Ends {
 
 /// Whether the element went out without waiting.
 fn send(sender: &mut dyn ChannelSender, element: StreamElement) -> bool {
-    let mut send = sender.send(element);
-    matches!(send.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(())))
+    let mut element = Some(element);
+    let sent = sender.poll_send(&mut Context::from_waker(Waker::noop()), &mut element);
+    assert_eq!(sent.is_ready(), element.is_none(), "what was not sent is still there");
+    matches!(sent, Poll::Ready(Ok(())))
+}
+
+async fn deliver(sender: &mut dyn ChannelSender, element: StreamElement) -> Result<(), Disconnected> {
+    let mut element = Some(element);
+    poll_fn(|cx| sender.poll_send(cx, &mut element)).await
+}
+
+/// The next barrier, none at the end, and what is ahead of it.
+fn ahead(receiver: &mut dyn ChannelReceiver) -> (Option<u64>, Vec<String>) {
+    let Poll::Ready(next) = receiver.poll_ahead(&mut Context::from_waker(Waker::noop())) else {
+        panic!("nothing is ahead")
+    };
+    let id = match next {
+        Ahead::Barrier(barrier) => Some(barrier.id),
+        Ahead::End => None,
+    };
+    (id, receiver.ahead().iter().map(show).collect())
 }
 
 fn receive(receiver: &mut dyn ChannelReceiver) -> Option<String> {
@@ -171,8 +244,14 @@ fn show(element: &StreamElement) -> String {
         StreamElement::Batch(batch) => format!("batch {}", batch.times()[0]),
         StreamElement::Watermark(w) => format!("watermark {w}"),
         StreamElement::EndOfInput => "end".into(),
+        StreamElement::Barrier(barrier) => format!("barrier {}", barrier.id),
         other => format!("{other:?}"),
     }
+}
+
+fn barrier(id: u64) -> StreamElement {
+    let (kind, alignment) = (BarrierKind::Checkpoint, Alignment::Unaligned);
+    StreamElement::Barrier(Barrier { id, kind, alignment, triggered: 0, stop: false, base: None })
 }
 
 /// `rows` rows that all have the time `time`.

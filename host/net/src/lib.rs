@@ -10,5 +10,5 @@ mod transport;
 
 pub use local::LocalTransport;
 pub use transport::{
-    ChannelId, ChannelReceiver, ChannelSender, Disconnected, GateBudget, Transport, TransportError,
+    Ahead, ChannelId, ChannelReceiver, ChannelSender, Disconnected, GateBudget, Transport, TransportError,
 };

@@ -1,13 +1,14 @@
 //! The transport within one process: a bounded queue of shared batches a channel, under the same credits as any.
 //!
 //! A channel is a lock-free ring between two threads, a waker for either side and a credit ledger in one atomic word:
-//! the sender books what it sends, the receiver what it is through with. The floating credits are an atomic of the
+//! the sender books what it sends, the receiver what it is through with. Barriers and the end stand in a lane beside the
+//! ring, each with the number of elements before it, so that they find room whatever the ring holds and can be seen before
+//! their turn. They are rare: the lane is under a lock, and where there is none it costs a look at a counter. The floating credits are an atomic of the
 //! gate. A sender that has to wait says so in `waiting` and looks once more; whoever gives credits back looks there
 //! afterwards and wakes the gate's senders. All of that is sequentially consistent, so one of the two sees the other.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
-    future::poll_fn,
+    collections::{HashMap, VecDeque, hash_map::Entry},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{
@@ -18,13 +19,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use async_trait::async_trait;
 use futures_util::task::AtomicWaker;
 use millstream_protocol::{Admission, CreditLedger, credits_for};
 use millstream_types::StreamElement;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::{ChannelId, ChannelReceiver, ChannelSender, Disconnected, GateBudget, Transport, TransportError};
+use crate::{
+    Ahead, ChannelId, ChannelReceiver, ChannelSender, Disconnected, GateBudget, Transport, TransportError,
+};
 
 /// Connects the subtasks of one process.
 #[derive(Default)]
@@ -53,7 +55,7 @@ impl Transport for LocalTransport {
         if meeting.sender.swap(true, Relaxed) {
             return Err(TransportError::Open(channel));
         }
-        Ok(Box::new(LocalSender { meeting, end: None }))
+        Ok(Box::new(LocalSender { meeting, end: None, waiting: None }))
     }
 
     fn gate(
@@ -66,10 +68,9 @@ impl Transport for LocalTransport {
             let (producer, consumer) = RingBuffer::new(budget.elements);
             let link = Arc::new(Link::new(budget.exclusive, gate.clone()));
             lock(&gate.links).push(Arc::downgrade(&link));
-            let end = SenderEnd { id, producer, link: link.clone() };
+            let end = SenderEnd { id, producer, link: link.clone(), sent: 0 };
             self.meeting(id).offer(end).map_err(|_| TransportError::Open(id))?;
-            Ok(Box::new(LocalReceiver { id, consumer: Some(consumer), link, unreleased: 0 })
-                as Box<dyn ChannelReceiver>)
+            Ok(Box::new(LocalReceiver::new(id, consumer, link)) as Box<dyn ChannelReceiver>)
         };
         channels.iter().map(open).collect()
     }
@@ -134,12 +135,30 @@ struct Link {
     sender: AtomicWaker,
     receiver: AtomicWaker,
     gate: Arc<Gate>,
+    lane: Mutex<Vec<Event>>,
+    /// How many events have ever been put into the lane.
+    events: AtomicU64,
+}
+
+/// What stands in the lane.
+struct Event {
+    /// How many elements have been sent before.
+    place: u64,
+    what: Ahead,
 }
 
 impl Link {
     fn new(exclusive: u32, gate: Arc<Gate>) -> Self {
         let ledger = AtomicU64::new(CreditLedger::new(exclusive).to_bits());
-        Self { exclusive, ledger, sender: AtomicWaker::new(), receiver: AtomicWaker::new(), gate }
+        let (sender, receiver) = (AtomicWaker::new(), AtomicWaker::new());
+        Self { exclusive, ledger, sender, receiver, gate, lane: Mutex::default(), events: AtomicU64::new(0) }
+    }
+
+    /// What follows in the ring is seen after it.
+    fn announce(&self, event: Event) {
+        lock(&self.lane).push(event);
+        self.events.fetch_add(1, SeqCst);
+        self.receiver.wake();
     }
 
     /// Books something of `cost` if there is credit for it.
@@ -179,39 +198,37 @@ struct SenderEnd {
     id: ChannelId,
     producer: Producer<Charged>,
     link: Arc<Link>,
+    /// How many elements have been sent.
+    sent: u64,
 }
 
 impl SenderEnd {
-    /// Sends what `item` holds, or leaves it there and registers for a wake-up.
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        item: &mut Option<Charged>,
-    ) -> Poll<Result<(), Disconnected>> {
+    /// Sends what `element` holds, or leaves it there.
+    fn try_send(&mut self, element: &mut Option<StreamElement>) -> Result<bool, Disconnected> {
         if self.producer.is_abandoned() {
-            return Poll::Ready(Err(Disconnected(self.id)));
+            return Err(Disconnected(self.id));
         }
-        if self.try_send(item) {
-            return Poll::Ready(Ok(()));
-        }
-        // What came free, or went, between the attempt and the registration would wake nobody: so look again.
-        self.link.sender.register(cx.waker());
-        if self.producer.is_abandoned() {
-            Poll::Ready(Err(Disconnected(self.id)))
-        } else if self.try_send(item) {
-            Poll::Ready(Ok(()))
-        } else {
-            Poll::Pending
-        }
+        let what = match element {
+            None => return Ok(true),
+            Some(StreamElement::Batch(batch)) => {
+                return Ok(self.try_push(credits_for(batch.retained_bytes()), element));
+            }
+            Some(StreamElement::Barrier(barrier)) => Ahead::Barrier(barrier.clone()),
+            Some(StreamElement::EndOfInput) => Ahead::End,
+            Some(_) => return Ok(self.try_push(0, element)),
+        };
+        *element = None;
+        self.link.announce(Event { place: self.sent, what });
+        Ok(true)
     }
 
-    fn try_send(&mut self, item: &mut Option<Charged>) -> bool {
-        let Some((cost, _)) = item else { return true };
-        if self.producer.is_full() || (*cost > 0 && !self.link.admit(*cost)) {
+    fn try_push(&mut self, cost: u32, element: &mut Option<StreamElement>) -> bool {
+        if self.producer.is_full() || (cost > 0 && !self.link.admit(cost)) {
             return false;
         }
         // Only this end pushes, so there is still room.
-        let pushed = item.take().is_none_or(|charged| self.producer.push(charged).is_ok());
+        let pushed = element.take().is_none_or(|element| self.producer.push((cost, element)).is_ok());
+        self.sent += 1;
         self.link.receiver.wake();
         pushed
     }
@@ -220,29 +237,36 @@ impl SenderEnd {
 struct LocalSender {
     meeting: Arc<Meeting>,
     end: Option<SenderEnd>,
+    /// There while what was to be sent last has to wait.
+    waiting: Option<Waiting>,
 }
 
-#[async_trait(?Send)]
 impl ChannelSender for LocalSender {
-    async fn send(&mut self, element: StreamElement) -> Result<(), Disconnected> {
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        element: &mut Option<StreamElement>,
+    ) -> Poll<Result<(), Disconnected>> {
         let end = match &mut self.end {
             Some(end) => end,
-            empty => empty.insert(poll_fn(|cx| self.meeting.poll_take(cx)).await),
+            empty => match self.meeting.poll_take(cx) {
+                Poll::Ready(end) => empty.insert(end),
+                Poll::Pending => return Poll::Pending,
+            },
         };
-        let cost = match &element {
-            StreamElement::Batch(batch) => credits_for(batch.retained_bytes()),
-            _ => 0,
-        };
-        let mut item = Some((cost, element));
-        let mut waiting = None;
-        poll_fn(|cx| match end.poll_send(cx, &mut item) {
-            Poll::Pending if waiting.is_none() => {
-                waiting = Some(Waiting::new(end.link.gate.clone()));
-                end.poll_send(cx, &mut item)
+        if self.waiting.is_none() {
+            if end.try_send(element)? {
+                return Poll::Ready(Ok(()));
             }
-            sent => sent,
-        })
-        .await
+            self.waiting = Some(Waiting::new(end.link.gate.clone()));
+        }
+        // What came free, or went, between an attempt and the registration would wake nobody: so look again.
+        end.link.sender.register(cx.waker());
+        if end.try_send(element)? {
+            self.waiting = None;
+            return Poll::Ready(Ok(()));
+        }
+        Poll::Pending
     }
 }
 
@@ -279,17 +303,47 @@ struct LocalReceiver {
     link: Arc<Link>,
     /// Credits of the element handed out last.
     unreleased: u32,
+    /// How many elements have been received.
+    received: u64,
+    /// What has been taken from the lane and not had its turn.
+    events: VecDeque<Event>,
+    /// How many events have been taken from the lane.
+    seen: u64,
 }
 
 impl LocalReceiver {
+    fn new(id: ChannelId, consumer: Consumer<Charged>, link: Arc<Link>) -> Self {
+        let (events, consumer) = (VecDeque::new(), Some(consumer));
+        Self { id, consumer, link, unreleased: 0, received: 0, events, seen: 0 }
+    }
+
     fn try_receive(&mut self) -> Option<StreamElement> {
-        let (cost, element) = self.consumer.as_mut()?.pop().ok()?;
+        // The ring first: what stands before an element that is in it has been announced before.
+        let more = self.consumer.as_ref()?.peek().is_ok();
+        self.look_into_lane();
+        if self.events.front().is_some_and(|event| event.place == self.received) {
+            return self.events.pop_front().map(|event| match event.what {
+                Ahead::Barrier(barrier) => StreamElement::Barrier(barrier),
+                Ahead::End => StreamElement::EndOfInput,
+            });
+        }
+        let (cost, element) = self.consumer.as_mut().filter(|_| more)?.pop().ok()?;
+        self.received += 1;
         self.unreleased = cost;
         if cost == 0 {
             // A full ring may hold the sender up as well as missing credit does.
             self.link.sender.wake();
         }
         Some(element)
+    }
+
+    #[inline]
+    fn look_into_lane(&mut self) {
+        let events = self.link.events.load(SeqCst);
+        if events != self.seen {
+            self.seen = events;
+            self.events.extend(std::mem::take(&mut *lock(&self.link.lane)));
+        }
     }
 }
 
@@ -309,6 +363,31 @@ impl ChannelReceiver for LocalReceiver {
             Some(element) => Poll::Ready(Ok(element)),
             None if abandoned => Poll::Ready(Err(Disconnected(self.id))),
             None => Poll::Pending,
+        }
+    }
+
+    fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<Ahead> {
+        if self.events.is_empty() {
+            self.link.receiver.register(cx.waker());
+            self.look_into_lane();
+        }
+        self.events.front().map_or(Poll::Pending, |event| Poll::Ready(event.what.clone()))
+    }
+
+    fn ahead(&mut self) -> Vec<StreamElement> {
+        let (Some(consumer), Some(event)) = (&mut self.consumer, self.events.front()) else {
+            return Vec::new();
+        };
+        let ahead = (event.place - self.received) as usize;
+        // All of it was put there before the event. A look that is not committed takes nothing.
+        let Ok(elements) = consumer.read_chunk(ahead) else { return Vec::new() };
+        let (first, second) = elements.as_slices();
+        first.iter().chain(second).map(|(_, element)| element.clone()).collect()
+    }
+
+    fn overtake(&mut self) {
+        if self.events.front().is_some_and(|event| matches!(event.what, Ahead::Barrier(_))) {
+            self.events.pop_front();
         }
     }
 }

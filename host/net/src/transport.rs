@@ -5,8 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use async_trait::async_trait;
-use millstream_types::StreamElement;
+use millstream_types::{Barrier, StreamElement};
 
 /// One channel of a job: an edge of the execution graph between two subtasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,7 +31,7 @@ pub struct GateBudget {
     pub exclusive: u32,
     /// Credits that the channels share.
     pub floating: u32,
-    /// Elements that may wait on a channel, events included.
+    /// Elements that may wait on a channel, but for barriers and the end.
     pub elements: usize,
 }
 
@@ -84,15 +83,42 @@ pub trait Transport: Send + Sync {
 }
 
 /// The sending end of a channel.
-#[async_trait(?Send)]
 pub trait ChannelSender {
-    /// Sends an element, waiting for credit if it is data and for room if there is none. Cancel-safe: an element
-    /// that was not taken has not been sent.
-    async fn send(&mut self, element: StreamElement) -> Result<(), Disconnected>;
+    /// Sends what `element` holds. Until there is credit, if it is data, and room, it stays there, nothing has been sent,
+    /// and the task is woken when it is worth another try.
+    ///
+    /// A barrier and the end of input need neither, and wait for nothing once the other end is there. They travel on a
+    /// lane of their own, with the place behind which they stand: behind all that has been sent. So a sender overtakes
+    /// what it has not sent by sending the barrier first.
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        element: &mut Option<StreamElement>,
+    ) -> Poll<Result<(), Disconnected>>;
 }
 
 /// The receiving end of a channel.
 pub trait ChannelReceiver {
     /// The next element. An element's credit returns when the next one is asked for.
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<StreamElement, Disconnected>>;
+
+    /// The next barrier, or the end, that has been sent, whether or not it is its turn; once what is ahead of it has
+    /// arrived. What was sent had credit, so that takes no longer than the way.
+    fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<Ahead>;
+
+    /// What is ahead of that: elements that are still to be received, in order, none if there is no such thing.
+    fn ahead(&mut self) -> Vec<StreamElement>;
+
+    /// Takes the barrier that [`ChannelReceiver::poll_ahead`] tells of. It does not come in its turn then. Nothing happens
+    /// if there is none.
+    fn overtake(&mut self);
+}
+
+/// What the elements of a channel are ahead of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// A barrier.
+    Barrier(Barrier),
+    /// The end of input.
+    End,
 }

@@ -1,5 +1,7 @@
 //! What travels on a stream besides rows.
 
+use std::time::Duration;
+
 use crate::Batch;
 
 /// One element of a stream. Order is kept on every channel.
@@ -43,9 +45,25 @@ pub struct Barrier {
     pub base: Option<u64>,
 }
 
+impl Barrier {
+    /// From when on, in milliseconds since the epoch, it may overtake what is ahead of it; never if there is no such time.
+    /// What a user asks for, or what the job stops at, overtakes nothing: whoever goes on from it may be another job.
+    pub fn overtakes_at(&self) -> Option<i64> {
+        if self.stop || self.kind != BarrierKind::Checkpoint {
+            return None;
+        }
+        match self.alignment {
+            Alignment::Aligned | Alignment::AtLeastOnce => None,
+            Alignment::AlignedFor(limit) => {
+                let limit = i64::try_from(limit.as_millis()).unwrap_or(i64::MAX);
+                Some(self.triggered.saturating_add(limit))
+            }
+            Alignment::Unaligned => Some(i64::MIN),
+        }
+    }
+}
+
 /// What a subtask does with a channel that has passed a barrier which others have not.
-///
-/// A barrier that overtakes the rows before it, which then belong to the snapshot, would be a third way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Alignment {
     /// It reads nothing of that channel until the others have passed the barrier too: each row counts exactly once.
@@ -53,6 +71,11 @@ pub enum Alignment {
     Aligned,
     /// It reads on: no channel waits, and rows behind the barrier may count twice after a restore.
     AtLeastOnce,
+    /// The same as aligned until so long after its trigger, and then unaligned.
+    AlignedFor(Duration),
+    /// It waits for no channel: the barrier overtakes what is ahead of it, which belongs to the snapshot then. Each row
+    /// counts exactly once.
+    Unaligned,
 }
 
 /// What a barrier is for.

@@ -1,5 +1,7 @@
 //! Scripts, and every order of events of small models.
 
+use std::{collections::HashSet, time::Duration};
+
 use millstream_types::BarrierKind;
 
 use super::*;
@@ -9,14 +11,24 @@ fn barrier(id: u64, alignment: Alignment) -> Barrier {
 }
 
 /// Runs a script such as `0b1 1b1 0e !2` on two channels and writes down what comes out and who is blocked after each
-/// step: `b` an aligned barrier, `l` one for at-least-once, `e` the end, `!` an abort.
+/// step: `b` an aligned barrier, `l` one for at-least-once, `u` an unaligned one, `r7` a row, `a1:78` a barrier with rows
+/// ahead of it, `x78` an end with rows ahead of it, `e` the end, `!` an abort, `?` that the time is over.
 fn run(script: &str) -> String {
-    let mut aligner = Aligner::new(2);
+    let mut aligner: Aligner<char> = Aligner::new(2);
     let step = |word: &str| {
         let channel = usize::from(word.as_bytes()[0].wrapping_sub(b'0'));
         let id = |from: usize| word[from..].parse().expect("a number");
         match &word[1..2] {
             _ if word.starts_with('!') => aligner.handle_abort(id(1)),
+            _ if word.starts_with('?') => aligner.handle_overdue(id(1)),
+            "u" => aligner.handle_barrier(channel, barrier(id(2), Alignment::Unaligned)),
+            "r" => aligner.handle_element(channel, &word[2..].chars().next().expect("a row")),
+            "a" => {
+                let (id, rows) = word[2..].split_once(':').expect("rows");
+                let barrier = barrier(id.parse().expect("a number"), Alignment::Unaligned);
+                aligner.handle_ahead(channel, barrier, rows.chars().collect());
+            }
+            "x" => aligner.handle_end_ahead(channel, &word[2..].chars().collect::<Vec<_>>()),
             "b" => aligner.handle_barrier(channel, barrier(id(2), Alignment::Aligned)),
             "l" => aligner.handle_barrier(channel, barrier(id(2), Alignment::AtLeastOnce)),
             _ => aligner.handle_end(channel),
@@ -25,6 +37,11 @@ fn run(script: &str) -> String {
         while let Some(event) = aligner.poll_event() {
             text += &match event {
                 AlignmentEvent::Passed(barrier) => format!("passed {} ", barrier.id),
+                AlignmentEvent::Overtakes(barrier) => format!("overtakes {} ", barrier.id),
+                AlignmentEvent::Recorded { id, ahead } => {
+                    let rows = ahead.iter().map(|rows| rows.iter().collect::<String>());
+                    format!("recorded {id} [{}] ", rows.collect::<Vec<_>>().join(","))
+                }
                 AlignmentEvent::GivenUp(id) => format!("given up {id} "),
             };
         }
@@ -64,6 +81,36 @@ fn an_aborted_barrier_blocks_nobody_whenever_it_comes() {
     assert_eq!(run("!2 0b1 1b1 0b2 1b2 1b3 0b3"), "|x0|passed 1|||x1|passed 3");
 }
 
+#[test]
+fn an_unaligned_barrier_records_what_others_have_ahead_of_it() {
+    assert_eq!(run("0r1 0u1 0r2 1r3 1r4 1u1 1r5"), "|overtakes 1||||recorded 1 [,34]|");
+    assert_eq!(run("0a1:12 0r1 1r3 1a1:45 1r4"), "overtakes 1|||recorded 1 [12,345]|");
+    assert_eq!(run("0u1 1r3 1e"), "overtakes 1||recorded 1 [,3]");
+    assert_eq!(run("0u1 1r3 1x45 1r4 1e"), "overtakes 1||recorded 1 [,345]||");
+    assert_eq!(run("1e 0u1"), "|overtakes 1 recorded 1 [,]");
+}
+
+#[test]
+fn a_barrier_whose_time_is_over_blocks_nobody_any_more() {
+    assert_eq!(run("0b1 ?1 0r2 1r3 1b1"), "x0|overtakes 1|||recorded 1 [,3]");
+    assert_eq!(run("?1 0b1 1b1"), "|x0|passed 1");
+    assert_eq!(run("0b1 1a1:34"), "x0|overtakes 1 recorded 1 [,34]");
+}
+
+#[test]
+fn a_barrier_does_not_overtake_one_that_is_being_aligned() {
+    assert_eq!(run("0b1 1b1 0u2 1b2"), "x0|passed 1|overtakes 2|recorded 2 [,]");
+    assert_eq!(run("0b1 0u2 1r3 1b1 1r4 1u2"), "x0|x0|x0|passed 1 overtakes 2||recorded 2 [,4]");
+    assert_eq!(run("0b1 0u2 !1 1r4 1u2"), "x0|x0|overtakes 2||recorded 2 [,4]");
+    assert_eq!(run("0u1 0u2 1r3 1u1 1r4 1u2"), "overtakes 1|overtakes 2||recorded 1 [,3]||recorded 2 [,34]");
+}
+
+#[test]
+fn what_is_recorded_for_a_barrier_that_is_given_up_is_forgotten() {
+    assert_eq!(run("0u1 1r3 !1 1u1 0u2 1r4 1u2"), "overtakes 1||||overtakes 2||recorded 2 [,4]");
+    assert_eq!(run("0u1 1r3 1u2 0r5 0u2"), "overtakes 1||given up 1 overtakes 2||recorded 2 [5,]");
+}
+
 /// What a channel of a model sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Item {
@@ -74,118 +121,247 @@ enum Item {
 
 use Item::{Barrier as B, End, Row};
 
-/// A model at one moment: what is left on each channel, and what has come of the rest.
-#[derive(Clone)]
-struct Model {
-    aligner: Aligner,
-    next: Vec<usize>,
-    /// Barriers passed so far, with the number of rows of each channel processed before.
-    passed: Vec<(u64, Vec<usize>)>,
-    rows: Vec<usize>,
-    aborts: Vec<u64>,
-}
-
-/// Walks through every order in which channels can be read and aborts can come, and looks at each end.
-fn explore(
+/// What happens in a model.
+#[derive(Clone, Debug)]
+struct Plan<'a> {
     alignment: Alignment,
-    channels: &[&[Item]],
-    aborts: &[u64],
-    check: &mut impl FnMut(&Model),
-) -> usize {
-    let count = channels.len();
-    let (next, rows) = (vec![0; count], vec![0; count]);
-    let start =
-        Model { aligner: Aligner::new(count), next, passed: Vec::new(), rows, aborts: aborts.to_vec() };
-    walk(start, alignment, channels, check)
+    channels: &'a [&'a [Item]],
+    /// Barriers that are given up at some time.
+    aborts: &'a [u64],
+    /// Barriers whose time is over at some time, in this order.
+    overdue: &'a [u64],
 }
 
-fn walk(model: Model, alignment: Alignment, channels: &[&[Item]], check: &mut impl FnMut(&Model)) -> usize {
-    let mut orders = 0;
-    for (channel, items) in channels.iter().enumerate() {
-        let at = model.next[channel];
-        if at == items.len() || model.aligner.is_blocked(channel) {
-            continue;
+/// A model at one moment: what is left on each channel, and what has come of the rest. A row is its position on its
+/// channel.
+#[derive(Clone, Debug)]
+struct Model {
+    aligner: Aligner<usize>,
+    next: Vec<usize>,
+    /// Items that have been taken before their turn.
+    taken: Vec<Vec<usize>>,
+    /// Barriers at which there has been a snapshot, with the rows of each channel processed before.
+    snapshots: Vec<(u64, Vec<Vec<usize>>)>,
+    /// Barriers of which everything is there: the rows that were processed, and those that were recorded behind them.
+    complete: Vec<(u64, Vec<Vec<usize>>)>,
+    rows: Vec<Vec<usize>>,
+    aborts: Vec<u64>,
+    overdue: usize,
+}
+
+impl Plan<'_> {
+    /// Walks through every order in which channels can be read and looked into, aborts can come and time can be over, and
+    /// looks at each end. Moments that are the same in every respect are looked at once.
+    fn explore(&self, check: &mut impl FnMut(&Model)) -> usize {
+        let count = self.channels.len();
+        let start = Model {
+            aligner: Aligner::new(count),
+            next: vec![0; count],
+            taken: vec![Vec::new(); count],
+            snapshots: Vec::new(),
+            complete: Vec::new(),
+            rows: vec![Vec::new(); count],
+            aborts: self.aborts.to_vec(),
+            overdue: 0,
+        };
+        let (mut seen, mut open, mut ends) = (HashSet::new(), vec![start], 0);
+        while let Some(model) = open.pop() {
+            if !seen.insert(format!("{model:?}")) {
+                continue;
+            }
+            let next = self.steps(&model);
+            if next.is_empty() {
+                self.at_the_end(&model);
+                check(&model);
+                ends += 1;
+            }
+            open.extend(next);
         }
+        ends
+    }
+
+    fn steps(&self, model: &Model) -> Vec<Model> {
+        let mut next = Vec::new();
+        for channel in 0..self.channels.len() {
+            next.extend(self.receive(model, channel));
+            next.extend(self.look_ahead(model, channel));
+        }
+        for (at, &id) in model.aborts.iter().enumerate() {
+            let mut model = model.clone();
+            model.aborts.remove(at);
+            model.aligner.handle_abort(id);
+            next.push(drained(model));
+        }
+        if let Some(&id) = self.overdue.get(model.overdue) {
+            let mut model = model.clone();
+            model.overdue += 1;
+            model.aligner.handle_overdue(id);
+            next.push(drained(model));
+        }
+        next
+    }
+
+    fn receive(&self, model: &Model, channel: usize) -> Option<Model> {
         let mut model = model.clone();
+        while model.taken[channel].contains(&model.next[channel]) {
+            model.next[channel] += 1;
+        }
+        let at = model.next[channel];
+        let item = self.channels[channel].get(at).filter(|_| !model.aligner.is_blocked(channel))?;
         model.next[channel] += 1;
-        match items[at] {
-            Row => model.rows[channel] += 1,
-            B(id) => model.aligner.handle_barrier(channel, barrier(id, alignment)),
+        match *item {
+            Row => {
+                model.aligner.handle_element(channel, &at);
+                model.rows[channel].push(at);
+            }
+            B(id) => model.aligner.handle_barrier(channel, barrier(id, self.alignment)),
             End => model.aligner.handle_end(channel),
         }
-        orders += walk(drained(model), alignment, channels, check);
+        Some(drained(model))
     }
-    for i in 0..model.aborts.len() {
+
+    /// Takes the first barrier of a channel before its turn if it may overtake, or sees that none will come.
+    fn look_ahead(&self, model: &Model, channel: usize) -> Option<Model> {
         let mut model = model.clone();
-        let id = model.aborts.remove(i);
-        model.aligner.handle_abort(id);
-        orders += walk(drained(model), alignment, channels, check);
+        let items = self.channels[channel];
+        let left = (model.next[channel]..items.len()).filter(|at| !model.taken[channel].contains(at));
+        let (mut ahead, mut found) = (Vec::new(), None);
+        for at in left {
+            if items[at] != Row {
+                found = Some(at);
+                break;
+            }
+            ahead.push(at);
+        }
+        match items[found?] {
+            B(id) if self.is_due(&model, id) && model.aligner.may_overtake(id) => {
+                model.taken[channel].extend(found);
+                model.aligner.handle_ahead(channel, barrier(id, Alignment::Unaligned), ahead);
+            }
+            B(id) if model.aligner.is_over(id) => model.taken[channel].extend(found),
+            End if model.aligner.is_recording(channel) => {
+                model.aligner.handle_end_ahead(channel, &ahead);
+            }
+            _ => return None,
+        }
+        Some(drained(model))
     }
-    if orders == 0 {
-        assert_eq!(model.next, channels.iter().map(|c| c.len()).collect::<Vec<_>>(), "a channel is stuck");
-        assert!(!model.aligner.is_aligning() || alignment == Alignment::AtLeastOnce);
-        check(&model);
-        return 1;
+
+    fn is_due(&self, model: &Model, id: u64) -> bool {
+        self.alignment == Alignment::Unaligned
+            || self.overdue[..model.overdue].contains(&id)
+            || model.aligner.has_overtaken(id)
     }
-    orders
+
+    fn at_the_end(&self, model: &Model) {
+        let all = |at: usize| (model.next[at]..self.channels[at].len()).all(|i| model.taken[at].contains(&i));
+        assert!((0..self.channels.len()).all(all), "a channel is stuck");
+        assert!(!model.aligner.is_aligning() || self.alignment == Alignment::AtLeastOnce);
+    }
+
+    /// The rows of each channel before a barrier, or before its end if it has none.
+    fn rows_before(&self, id: u64) -> Vec<Vec<usize>> {
+        let rows = |items: &&[Item]| {
+            let before = items.iter().take_while(|i| **i != B(id)).enumerate();
+            before.filter(|(_, i)| **i == Row).map(|(at, _)| at).collect()
+        };
+        self.channels.iter().map(rows).collect()
+    }
+
+    /// That those of which everything is there have exactly what is before them.
+    fn assert_exact(&self, model: &Model) {
+        for (id, rows) in &model.complete {
+            assert_eq!(*rows, self.rows_before(*id), "barrier {id}");
+        }
+    }
 }
 
 fn drained(mut model: Model) -> Model {
     while let Some(event) = model.aligner.poll_event() {
-        if let AlignmentEvent::Passed(barrier) = event {
-            model.passed.push((barrier.id, model.rows.clone()));
+        match event {
+            AlignmentEvent::Passed(barrier) => model.complete.push((barrier.id, model.rows.clone())),
+            AlignmentEvent::Overtakes(barrier) => model.snapshots.push((barrier.id, model.rows.clone())),
+            AlignmentEvent::Recorded { id, ahead } => {
+                let found = model.snapshots.iter().find(|(of, _)| *of == id).expect("it has overtaken");
+                let mut rows = found.1.clone();
+                rows.iter_mut().zip(ahead).for_each(|(rows, ahead)| rows.extend(ahead));
+                model.complete.push((id, rows));
+            }
+            AlignmentEvent::GivenUp(_) => {}
         }
     }
     model
 }
 
-/// The rows of each channel before a barrier, or before its end if it has none.
-fn rows_before(id: u64, channels: &[&[Item]]) -> Vec<usize> {
-    let rows = |items: &&[Item]| items.iter().take_while(|i| **i != B(id)).filter(|i| **i == Row).count();
-    channels.iter().map(rows).collect()
+fn complete(model: &Model) -> Vec<u64> {
+    model.complete.iter().map(|(id, _)| *id).collect()
 }
+
+const LONG: &[Item] = &[Row, B(1), Row, Row, B(2), Row];
+
+const MODELS: [&[&[Item]]; 5] = [
+    &[LONG],
+    &[LONG, LONG],
+    &[LONG, &[Row, B(1), Row, End]],
+    &[&[Row, B(1), Row, B(2)], &[B(1), Row, B(2), Row], &[Row, B(1), B(2)]],
+    &[&[Row, End], &[Row, B(1), B(2), End], &[B(1), Row, B(2), End]],
+];
 
 #[test]
 fn in_every_order_the_snapshot_has_exactly_the_rows_before_the_barrier() {
-    let long: &[Item] = &[Row, B(1), Row, Row, B(2), Row];
-    let models: [&[&[Item]]; 4] = [
-        &[long, long],
-        &[long, &[Row, B(1), Row, End]],
-        &[&[Row, B(1), Row, B(2)], &[B(1), Row, B(2), Row], &[Row, B(1), B(2)]],
-        &[&[Row, End], &[Row, B(1), B(2), End], &[B(1), Row, B(2), End]],
-    ];
-    let mut orders = 0;
-    for channels in models {
-        orders += explore(Alignment::Aligned, channels, &[], &mut |model| {
-            let expected = [1, 2].map(|id| (id, rows_before(id, channels)));
-            assert_eq!(model.passed, expected);
+    let week = Alignment::AlignedFor(Duration::from_secs(604_800));
+    let mut ends = 0;
+    for channels in MODELS {
+        for (alignment, overdue) in
+            [(Alignment::Aligned, &[][..]), (week, &[1, 2]), (week, &[1]), (Alignment::Unaligned, &[])]
+        {
+            let plan = Plan { alignment, channels, aborts: &[], overdue };
+            ends += plan.explore(&mut |model| {
+                assert_eq!(complete(model), [1, 2], "{alignment:?}");
+                plan.assert_exact(model);
+            });
+        }
+    }
+    assert!(ends > 500, "{ends} ends are no exploration");
+}
+
+#[test]
+fn in_every_order_an_aborted_barrier_costs_the_next_one_nothing() {
+    let week = Alignment::AlignedFor(Duration::from_secs(604_800));
+    for channels in MODELS {
+        for (alignment, overdue) in
+            [(Alignment::Aligned, &[][..]), (week, &[1, 2]), (Alignment::Unaligned, &[])]
+        {
+            let plan = Plan { alignment, channels, aborts: &[1], overdue };
+            plan.explore(&mut |model| {
+                assert_eq!(complete(model).last(), Some(&2));
+                plan.assert_exact(model);
+            });
+        }
+    }
+}
+
+#[test]
+fn in_every_order_barriers_that_are_left_out_hold_nobody_up() {
+    let channels: [&[Item]; 2] = [&[Row, B(1), Row, B(3)], &[Row, B(2), Row, B(3)]];
+    for alignment in [Alignment::Aligned, Alignment::Unaligned] {
+        let plan = Plan { alignment, channels: &channels, aborts: &[], overdue: &[] };
+        plan.explore(&mut |model| {
+            assert_eq!(complete(model), [3]);
+            plan.assert_exact(model);
         });
     }
-    assert!(orders > 500, "{orders} orders are no exploration");
 }
 
 #[test]
 fn in_every_order_at_least_once_has_all_rows_before_the_barrier() {
     let channels: [&[Item]; 2] = [&[Row, B(1), Row, B(2), Row], &[Row, Row, B(1), B(2), Row, End]];
-    explore(Alignment::AtLeastOnce, &channels, &[], &mut |model| {
-        assert_eq!(model.passed.iter().map(|p| p.0).collect::<Vec<_>>(), [1, 2]);
-        for (id, rows) in &model.passed {
-            assert!(rows.iter().zip(rows_before(*id, &channels)).all(|(&found, before)| found >= before));
+    let plan = Plan { alignment: Alignment::AtLeastOnce, channels: &channels, aborts: &[], overdue: &[] };
+    plan.explore(&mut |model| {
+        assert_eq!(complete(model), [1, 2]);
+        for (id, rows) in &model.complete {
+            let before = plan.rows_before(*id);
+            assert!(rows.iter().zip(before).all(|(found, before)| found.starts_with(&before)));
         }
-    });
-}
-
-#[test]
-fn in_every_order_aborted_and_left_out_barriers_hold_nobody_up() {
-    let skipping: [&[Item]; 2] = [&[Row, B(1), Row, B(3)], &[Row, B(2), Row, B(3)]];
-    explore(Alignment::Aligned, &skipping, &[], &mut |model| {
-        assert_eq!(model.passed, [(3, rows_before(3, &skipping))]);
-    });
-    let both: [&[Item]; 2] = [&[Row, B(1), Row, B(2)], &[B(1), Row, B(2), End]];
-    explore(Alignment::Aligned, &both, &[1], &mut |model| {
-        let last = model.passed.last().expect("the second one is passed");
-        assert_eq!(*last, (2, rows_before(2, &both)));
-        let first = model.passed.iter().find(|p| p.0 == 1);
-        assert!(first.is_none_or(|found| found.1 == rows_before(1, &both)));
     });
 }
