@@ -7,15 +7,18 @@ mod chain;
 mod checkpoint;
 mod error;
 mod gate;
+mod gate_reading;
 mod mail;
 mod output;
 mod partition;
 mod slot;
 mod source;
+mod source_reading;
 mod stop;
 mod subtask;
 #[cfg(test)]
 mod tests;
+mod wakeup;
 
 pub use chain::{Chain, ChainedOperator, Target};
 pub use checkpoint::{CheckpointLink, CheckpointReport, TaskSnapshot};
