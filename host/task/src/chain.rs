@@ -5,6 +5,7 @@
 //! never has more than one step's rows in memory.
 
 use std::{
+    rc::Rc,
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
 };
@@ -15,7 +16,9 @@ use millstream_operator::{
 };
 use millstream_types::{Barrier, Batch, OperatorId, SnapshotRequest, StatePart, StreamElement};
 
-use crate::{ResultPartition, TaskError, output::SendError};
+use crate::{
+    Resent, ResultPartition, TaskError, in_flight::Overtaken, output::SendError, overdraft::Overdraft,
+};
 
 /// Where what comes out of an operator's port goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,7 @@ pub struct Chain {
     partitions: Vec<ResultPartition>,
     stack: Vec<Step>,
     collector: Collector,
+    overdraft: Rc<Overdraft>,
 }
 
 enum Step {
@@ -63,8 +67,10 @@ enum Call {
 
 impl Chain {
     /// A chain of these operators, the head first.
-    pub fn new(operators: Vec<ChainedOperator>, partitions: Vec<ResultPartition>) -> Self {
-        Self { operators, partitions, stack: Vec::new(), collector: Collector::new() }
+    pub fn new(operators: Vec<ChainedOperator>, mut partitions: Vec<ResultPartition>) -> Self {
+        let overdraft = Rc::<Overdraft>::default();
+        partitions.iter_mut().for_each(|partition| partition.set_overdraft(overdraft.clone()));
+        Self { operators, partitions, stack: Vec::new(), collector: Collector::new(), overdraft }
     }
 
     /// `delays[0]`: how messages name the subtask.
@@ -146,6 +152,54 @@ impl Chain {
     /// Has everything that lies before a barrier go out, and then the barrier.
     pub(crate) async fn barrier(&mut self, barrier: Barrier) -> Result<(), TaskError> {
         self.run(Step::Call(0, Call::Barrier(barrier))).await
+    }
+
+    /// What lets it go on where an outgoing edge has to wait.
+    pub(crate) fn overdraft(&self) -> Rc<Overdraft> {
+        self.overdraft.clone()
+    }
+
+    /// What the last barrier has overtaken, if it has overtaken anything.
+    pub(crate) fn take_overtaken(&mut self) -> Option<Vec<Overtaken>> {
+        let of_edges = self.partitions.iter_mut().filter_map(ResultPartition::take_overtaken);
+        of_edges.reduce(|mut all, of_edge| {
+            all.extend(of_edge);
+            all
+        })
+    }
+
+    /// Whether outgoing edges have put something by.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.partitions.iter().any(ResultPartition::is_behind)
+    }
+
+    /// Sends what outgoing edges have put by.
+    pub(crate) async fn catch_up(&mut self) -> Result<(), TaskError> {
+        for edge in 0..self.partitions.len() {
+            let sent = self.partitions[edge].catch_up().await;
+            self.sent(0, edge, sent.map_err(SendError::from))?;
+        }
+        Ok(())
+    }
+
+    /// Takes what was under way at the snapshot that it goes on from: what goes over an edge is put by, what an operator
+    /// of the chain was to get it gets.
+    pub(crate) async fn resend(&mut self, resent: Vec<Resent>) -> Result<(), TaskError> {
+        for Resent { target, elements } in resent {
+            for (to, element) in elements {
+                match (target, element) {
+                    (Target::Partition(edge), element) => {
+                        let put = self.partitions[edge].resend(element, to);
+                        self.sent(0, edge, put.map_err(SendError::Key))?;
+                    }
+                    (Target::Operator(index, port), StreamElement::Batch(batch)) => {
+                        self.run(Step::Call(index, Call::Batch(port, batch))).await?;
+                    }
+                    (Target::Operator(..), _) => {}
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What the operators keep, the head first.

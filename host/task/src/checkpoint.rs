@@ -13,15 +13,22 @@
 //!   ended: a snapshot for each that is announced, until the last one is complete ────▶ closed
 //! ```
 //!
+//! A barrier that overtakes is passed on at once, with a snapshot of the operators. What it has overtaken on its way in
+//! may not be there yet; the snapshot is reported when it is.
+//!
 //! A subtask that has passed a barrier at which the job stops stands still: it reads nothing and no time passes for it
 //! until the snapshot is complete, which is its end without an end of input, or given up, when it goes on.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
+use millstream_operator::Clock;
 use millstream_types::{Barrier, OperatorId, SnapshotRequest, StatePart};
 use tokio::sync::mpsc;
 
-use crate::{Chain, TaskError};
+use crate::{Chain, InFlight, TaskError, gate::Recorded, in_flight::Overtaken, overdraft::unless_overtaken};
 
 /// What a participant of checkpoints says to whoever coordinates them.
 #[derive(Debug)]
@@ -55,6 +62,8 @@ pub struct TaskSnapshot {
     pub pause: Duration,
     /// The state of each operator of its chain.
     pub operators: Vec<(OperatorId, Vec<StatePart>)>,
+    /// What its barrier has overtaken; none if it was aligned all the way.
+    pub in_flight: Option<InFlight>,
 }
 
 /// The way from a participant to whoever coordinates checkpoints.
@@ -83,12 +92,22 @@ pub(crate) struct Checkpoints {
     announced: Vec<Barrier>,
     /// The last one for which it has: its barrier may be faster than the mail that announces it.
     taken: u64,
+    /// Snapshots at barriers that overtake, of which not all is there.
+    halves: BTreeMap<u64, Half>,
+}
+
+/// One of the two things that make the snapshot at a barrier that overtakes.
+enum Half {
+    /// Of the operators, with what has not been sent.
+    Operators(TaskSnapshot),
+    /// What was ahead of the barrier.
+    Ahead(Recorded),
 }
 
 impl Checkpoints {
     /// Of a subtask that takes part in checkpoints if there is a link.
     pub(crate) fn new(link: Option<CheckpointLink>) -> Self {
-        Self { link, announced: Vec::new(), taken: 0 }
+        Self { link, announced: Vec::new(), taken: 0, halves: BTreeMap::new() }
     }
 
     /// Whether there are checkpoints at all.
@@ -106,6 +125,7 @@ impl Checkpoints {
     /// A checkpoint has been given up.
     pub(crate) fn abort(&mut self, id: u64) {
         self.announced.retain(|barrier| barrier.id != id);
+        self.halves.remove(&id);
     }
 
     /// The barrier will not come any more.
@@ -124,11 +144,51 @@ impl Checkpoints {
         alignment: Duration,
         chain: &mut Chain,
     ) -> Result<(), TaskError> {
-        let request = SnapshotRequest::at(&barrier);
-        chain.barrier(barrier).await?;
-        self.taken = request.checkpoint;
-        self.announced.retain(|barrier| barrier.id > request.checkpoint);
-        self.snapshot(Moment { request, ended: false, alignment }, Vec::new(), chain).await
+        let request = self.taken(&barrier);
+        let unsent = pass(barrier, chain).await?;
+        let in_flight = unsent.map(|unsent| InFlight { unsent, ..InFlight::default() });
+        self.snapshot(Moment { alignment, in_flight, ..Moment::running(request) }, Vec::new(), chain).await
+    }
+
+    /// Passes a barrier on that overtakes, and takes the snapshot of the operators.
+    pub(crate) async fn overtaken(&mut self, barrier: Barrier, chain: &mut Chain) -> Result<(), TaskError> {
+        let request = self.taken(&barrier);
+        let unsent = pass(barrier, chain).await?.unwrap_or_default();
+        let in_flight = Some(InFlight { unsent, ..InFlight::default() });
+        if self.enabled() {
+            let moment = Moment { in_flight, ..Moment::running(request) };
+            let snapshot = snapshot_at(moment, Vec::new(), chain).await?;
+            self.half(request.checkpoint, Half::Operators(snapshot));
+        }
+        Ok(())
+    }
+
+    /// All that a barrier has overtaken on its way in is there.
+    pub(crate) fn recorded(&mut self, recorded: Recorded) {
+        if self.enabled() {
+            self.half(recorded.id, Half::Ahead(recorded));
+        }
+    }
+
+    /// Reports the snapshot if this is what was missing.
+    fn half(&mut self, checkpoint: u64, half: Half) {
+        let (mut snapshot, recorded) = match (self.halves.remove(&checkpoint), half) {
+            (Some(Half::Ahead(recorded)), Half::Operators(snapshot))
+            | (Some(Half::Operators(snapshot)), Half::Ahead(recorded)) => (snapshot, recorded),
+            (_, half) => return drop(self.halves.insert(checkpoint, half)),
+        };
+        snapshot.alignment = recorded.alignment;
+        snapshot.in_flight.get_or_insert_default().received = recorded.ahead;
+        if let Some(link) = &self.link {
+            link.report(CheckpointReport::Snapshot { checkpoint, snapshot });
+        }
+    }
+
+    /// Notes that a snapshot is taken at a barrier.
+    fn taken(&mut self, barrier: &Barrier) -> SnapshotRequest {
+        self.taken = barrier.id;
+        self.announced.retain(|announced| announced.id > barrier.id);
+        SnapshotRequest::at(barrier)
     }
 
     /// Says that the end of input has been processed, and takes the snapshots of what was announced before.
@@ -150,16 +210,38 @@ impl Checkpoints {
         chain: &mut Chain,
     ) -> Result<(), TaskError> {
         let Some(link) = &self.link else { return Ok(()) };
-        let Moment { request, ended, alignment } = moment;
-        let since = Instant::now();
-        let mut operators = chain.snapshot(&request).await?;
-        if let Some((_, parts)) = operators.first_mut() {
-            parts.extend(head);
-        }
-        let snapshot = TaskSnapshot { ended, alignment, pause: since.elapsed(), operators };
-        link.report(CheckpointReport::Snapshot { checkpoint: request.checkpoint, snapshot });
+        let checkpoint = moment.request.checkpoint;
+        let snapshot = snapshot_at(moment, head, chain).await?;
+        link.report(CheckpointReport::Snapshot { checkpoint, snapshot });
         Ok(())
     }
+}
+
+async fn snapshot_at(
+    moment: Moment,
+    head: Vec<StatePart>,
+    chain: &mut Chain,
+) -> Result<TaskSnapshot, TaskError> {
+    let Moment { request, ended, alignment, in_flight } = moment;
+    let since = Instant::now();
+    let mut operators = chain.snapshot(&request).await?;
+    if let Some((_, parts)) = operators.first_mut() {
+        parts.extend(head);
+    }
+    Ok(TaskSnapshot { ended, alignment, pause: since.elapsed(), operators, in_flight })
+}
+
+/// Has everything before a barrier go out, and then the barrier. If it may overtake and its time comes while some of that
+/// has to wait, it goes ahead: the answer is what it has overtaken.
+pub(crate) async fn pass(barrier: Barrier, chain: &mut Chain) -> Result<Option<Vec<Overtaken>>, TaskError> {
+    let (overdraft, clock, due) = (chain.overdraft(), chain.head().clock.clone(), barrier.overtakes_at());
+    unless_overtaken(chain.barrier(barrier), &overdraft, |_| due_in(due?, &*clock)).await?;
+    Ok(chain.take_overtaken())
+}
+
+/// In how long a time of the clock is there.
+pub(crate) fn due_in(time: i64, clock: &dyn Clock) -> Option<Duration> {
+    Some(Duration::from_millis(time.saturating_sub(clock.now()).max(0).unsigned_abs()))
 }
 
 /// When a snapshot is taken.
@@ -169,16 +251,18 @@ pub(crate) struct Moment {
     pub(crate) ended: bool,
     /// How long its barrier took to come through all channels.
     pub(crate) alignment: Duration,
+    /// What the barrier has overtaken, if it has.
+    pub(crate) in_flight: Option<InFlight>,
 }
 
 impl Moment {
     /// At a barrier that came at once.
     pub(crate) fn running(request: SnapshotRequest) -> Self {
-        Self { request, ended: false, alignment: Duration::ZERO }
+        Self { request, ended: false, alignment: Duration::ZERO, in_flight: None }
     }
 
     /// Behind the end of input.
     pub(crate) fn ended(barrier: &Barrier) -> Self {
-        Self { request: SnapshotRequest::at(barrier), ended: true, alignment: Duration::ZERO }
+        Self { ended: true, ..Self::running(SnapshotRequest::at(barrier)) }
     }
 }

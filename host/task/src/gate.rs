@@ -2,19 +2,27 @@
 //!
 //! Channels are asked in turn, so that none starves. Watermarks and statuses go through the valve and barriers through
 //! the aligner; what comes out is what the chain has to see.
+//!
+//! While a checkpoint is under way whose barrier may overtake, the gate looks ahead in its channels: a barrier whose time
+//! has come is taken before its turn, and what is ahead of it there is recorded.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use millstream_net::{ChannelReceiver, Disconnected};
+use millstream_net::{Ahead, ChannelId, ChannelReceiver, Disconnected};
+use millstream_operator::Clock;
 use millstream_protocol::{Aligner, AlignmentEvent, Valve, ValveEvents};
-use millstream_types::{Barrier, Batch, StreamElement};
+use millstream_types::{Alignment, Barrier, Batch, StreamElement};
+
+use crate::in_flight::Overtaken;
 
 /// A channel of a gate with the input port that it leads to. Several channels on a port are a union.
 pub struct GateChannel {
+    /// Which one it is.
+    pub id: ChannelId,
     /// The input port of the chain's head.
     pub port: usize,
     /// The receiving end.
@@ -32,20 +40,41 @@ pub(crate) enum GateEvent {
     Idle(bool),
     /// All channels have passed a barrier, the first one so long before the last.
     Barrier(Barrier, Duration),
+    /// A barrier overtakes what is ahead of it.
+    Overtakes(Barrier),
     /// A barrier will not come through all channels any more.
     GivenUp(u64),
     /// All channels have ended.
     End,
 }
 
+/// All that a barrier has overtaken in a gate.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// The barrier.
+    pub(crate) id: u64,
+    /// What was ahead of it, by channel.
+    pub(crate) ahead: Vec<Overtaken>,
+    /// From its first channel to its last one.
+    pub(crate) alignment: Duration,
+}
+
 /// The receiving ends of all channels of a subtask.
 pub struct InputGate {
     channels: Vec<Option<GateChannel>>,
+    ids: Vec<ChannelId>,
     valve: Valve,
-    aligner: Aligner,
+    aligner: Aligner<StreamElement>,
     /// When the first channel passed a barrier that others have not.
     aligning: BTreeMap<u64, Instant>,
+    /// Barriers to come that may overtake.
+    expected: BTreeSet<u64>,
+    /// Whether there has ever been a barrier that may.
+    overtaking: bool,
+    /// When the next barrier in sight may overtake, milliseconds since the epoch.
+    next_due: Option<i64>,
     ready: VecDeque<GateEvent>,
+    recorded: VecDeque<Recorded>,
     next: usize,
 }
 
@@ -57,15 +86,27 @@ impl InputGate {
             valve: Valve::new(channels.len()),
             aligner: Aligner::new(channels.len()),
             aligning: BTreeMap::new(),
+            ids: channels.iter().map(|channel| channel.id).collect(),
             channels: channels.into_iter().map(Some).collect(),
+            expected: BTreeSet::new(),
+            overtaking: false,
+            next_due: None,
             ready,
+            recorded: VecDeque::new(),
             next: 0,
         }
     }
 
     /// The next event. After [`GateEvent::End`] there is none.
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<GateEvent, Disconnected>> {
+    pub(crate) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        clock: &dyn Clock,
+    ) -> Poll<Result<GateEvent, Disconnected>> {
         loop {
+            if self.ready.is_empty() {
+                self.look_ahead(cx, clock);
+            }
             if let Some(event) = self.ready.pop_front() {
                 return Poll::Ready(Ok(event));
             }
@@ -75,6 +116,52 @@ impl InputGate {
                 Poll::Pending => return Poll::Pending,
             }
         }
+    }
+
+    /// A checkpoint has been triggered, and its barrier is to come.
+    pub(crate) fn expect(&mut self, barrier: &Barrier) {
+        let open = !self.aligner.is_over(barrier.id) && !self.aligner.has_overtaken(barrier.id);
+        if open && barrier.overtakes_at().is_some() {
+            self.overtaking = true;
+            self.expected.insert(barrier.id);
+        }
+    }
+
+    /// Takes barriers that may overtake by now before their turn.
+    pub(crate) fn look_ahead(&mut self, cx: &mut Context<'_>, clock: &dyn Clock) {
+        self.next_due = None;
+        if !self.overtaking || self.expected.is_empty() && !self.aligner.is_aligning() {
+            return;
+        }
+        let now = clock.now();
+        let due = |barrier: &&Barrier| barrier.overtakes_at().is_some_and(|at| at <= now);
+        let overdue: Vec<u64> = self.aligner.aligning().filter(due).map(|barrier| barrier.id).collect();
+        overdue.into_iter().for_each(|id| self.aligner.handle_overdue(id));
+        for index in 0..self.channels.len() {
+            self.look_into(index, cx, now);
+        }
+        let pending = self.aligner.aligning().filter_map(Barrier::overtakes_at);
+        self.next_due = pending.chain(self.next_due).filter(|at| *at > now).min();
+        self.announce_alignment();
+    }
+
+    /// In how long a barrier overtakes that is in sight, as of the last look.
+    pub(crate) fn due_in(&self, clock: &dyn Clock) -> Option<Duration> {
+        if self.has_barrier() {
+            return Some(Duration::ZERO);
+        }
+        let millis = self.next_due?.saturating_sub(clock.now());
+        Some(Duration::from_millis(millis.max(1).unsigned_abs()))
+    }
+
+    /// Whether a barrier that overtakes comes next.
+    pub(crate) fn has_barrier(&self) -> bool {
+        self.ready.iter().any(|event| matches!(event, GateEvent::Overtakes(_)))
+    }
+
+    /// What barriers have overtaken, once it is all there. It may come before the barrier.
+    pub(crate) fn take_recorded(&mut self) -> Option<Recorded> {
+        self.recorded.pop_front()
     }
 
     fn poll_channels(&mut self, cx: &mut Context<'_>) -> Poll<Result<(usize, StreamElement), Disconnected>> {
@@ -94,6 +181,9 @@ impl InputGate {
     }
 
     fn handle(&mut self, index: usize, element: StreamElement) {
+        if self.aligner.is_aligning() && Overtaken::keeps(&element) {
+            self.aligner.handle_element(index, &element);
+        }
         let events = match element {
             StreamElement::Batch(batch) => {
                 let events = self.valve.handle_active(index);
@@ -112,6 +202,7 @@ impl InputGate {
                 self.valve.handle_end(index)
             }
             StreamElement::Barrier(barrier) => {
+                self.overtaking |= barrier.overtakes_at().is_some();
                 self.aligning.entry(barrier.id).or_insert_with(Instant::now);
                 self.aligner.handle_barrier(index, barrier);
                 return self.announce_alignment();
@@ -121,28 +212,76 @@ impl InputGate {
         self.announce(events);
     }
 
+    /// Takes the barriers of a channel whose time has come, up to the first whose has not.
+    fn look_into(&mut self, index: usize, cx: &mut Context<'_>, now: i64) {
+        let Some(channel) = &mut self.channels[index] else { return };
+        while let Poll::Ready(ahead) = channel.receiver.poll_ahead(cx) {
+            match ahead {
+                Ahead::Barrier(barrier) if self.aligner.is_over(barrier.id) => channel.receiver.overtake(),
+                Ahead::Barrier(barrier) if may_overtake(&self.aligner, &barrier, now) => {
+                    let elements = kept(channel.receiver.ahead());
+                    channel.receiver.overtake();
+                    self.aligning.entry(barrier.id).or_insert_with(Instant::now);
+                    let barrier = Barrier { alignment: Alignment::Unaligned, ..barrier };
+                    self.aligner.handle_ahead(index, barrier, elements);
+                }
+                Ahead::Barrier(barrier) => {
+                    self.next_due = self.next_due.into_iter().chain(barrier.overtakes_at()).min();
+                    return;
+                }
+                Ahead::End => {
+                    if self.aligner.is_recording(index) {
+                        self.aligner.handle_end_ahead(index, &kept(channel.receiver.ahead()));
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
     /// Nobody waits for this barrier any more.
     pub(crate) fn abort(&mut self, id: u64) {
         self.aligning.remove(&id);
+        self.expected.remove(&id);
+        self.ready.retain(|event| !matches!(event, GateEvent::Overtakes(barrier) if barrier.id == id));
+        self.recorded.retain(|recorded| recorded.id != id);
         self.aligner.handle_abort(id);
         self.announce_alignment();
     }
 
     fn announce_alignment(&mut self) {
         while let Some(event) = self.aligner.poll_event() {
-            self.ready.push_back(match event {
+            match event {
                 AlignmentEvent::Passed(barrier) => {
-                    let since = self.aligning.remove(&barrier.id);
-                    // Earlier ones that have not come through all channels have been given up.
-                    self.aligning = self.aligning.split_off(&barrier.id);
-                    GateEvent::Barrier(barrier, since.map_or(Duration::ZERO, |since| since.elapsed()))
+                    let alignment = self.aligned(barrier.id);
+                    self.ready.push_back(GateEvent::Barrier(barrier, alignment));
+                }
+                AlignmentEvent::Overtakes(barrier) => {
+                    self.expected.remove(&barrier.id);
+                    self.ready.push_back(GateEvent::Overtakes(barrier));
+                }
+                AlignmentEvent::Recorded { id, ahead } => {
+                    let of_channel = |(&channel, elements)| Overtaken { channel, elements };
+                    let ahead = self.ids.iter().zip(ahead).map(of_channel).collect();
+                    let alignment = self.aligned(id);
+                    self.recorded.push_back(Recorded { id, ahead, alignment });
                 }
                 AlignmentEvent::GivenUp(id) => {
                     self.aligning.remove(&id);
-                    GateEvent::GivenUp(id)
+                    self.expected.remove(&id);
+                    self.ready.push_back(GateEvent::GivenUp(id));
                 }
-            });
+            }
         }
+    }
+
+    /// How long ago the first channel passed a barrier that all have passed now. Earlier ones that have not come through
+    /// all channels have been given up.
+    fn aligned(&mut self, id: u64) -> Duration {
+        let since = self.aligning.remove(&id);
+        self.aligning = self.aligning.split_off(&id);
+        self.expected = self.expected.split_off(&(id + 1));
+        since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     fn announce(&mut self, events: ValveEvents) {
@@ -150,4 +289,15 @@ impl InputGate {
         self.ready.extend(events.watermark.map(GateEvent::Watermark));
         self.ready.extend(events.ended.then_some(GateEvent::End));
     }
+}
+
+/// Whether a barrier may be taken before its turn.
+fn may_overtake(aligner: &Aligner<StreamElement>, barrier: &Barrier, now: i64) -> bool {
+    let due = |at| at <= now || aligner.has_overtaken(barrier.id);
+    barrier.overtakes_at().is_some_and(due) && aligner.may_overtake(barrier.id)
+}
+
+fn kept(mut elements: Vec<StreamElement>) -> Vec<StreamElement> {
+    elements.retain(Overtaken::keeps);
+    elements
 }

@@ -1,13 +1,15 @@
 //! The loop of a subtask that reads from other subtasks.
 
-use std::future::poll_fn;
+use std::{future::poll_fn, rc::Rc, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
+use millstream_operator::Clock;
 
 use crate::{
     Chain, InputGate, Mail, Mailbox, TaskError,
     checkpoint::Checkpoints,
     gate::GateEvent,
+    overdraft::{Overdraft, unless_overtaken},
     stop::{AfterStop, stand_still},
     subtask::ReadingEnd,
     wakeup::{fire_processing_time, until_wakeup},
@@ -15,12 +17,19 @@ use crate::{
 
 /// Reads from other subtasks.
 pub(crate) struct GateReading {
-    pub(crate) gate: InputGate,
+    gate: InputGate,
     /// Whether the operators have processed the end of input before.
-    pub(crate) ended: bool,
+    ended: bool,
+    clock: Arc<dyn Clock>,
+    overdraft: Rc<Overdraft>,
 }
 
 impl GateReading {
+    /// Reads from a gate for a chain, whose operators may have processed the end of input before.
+    pub(crate) fn new(gate: InputGate, ended: bool, chain: &Chain) -> Self {
+        Self { gate, ended, clock: chain.head().clock.clone(), overdraft: chain.overdraft() }
+    }
+
     /// Reads to the end of input and has it processed, or until the job has stopped.
     pub(crate) async fn run(
         mut self,
@@ -32,36 +41,26 @@ impl GateReading {
             while let Some(mail) = mailbox.try_next() {
                 self.handle(mail, chain, checkpoints).await?;
             }
-            if !self.ended {
-                fire_processing_time(chain).await?;
+            self.report(checkpoints);
+            if chain.is_behind() && !self.gate.has_barrier() {
+                self.watching(chain.catch_up(), mailbox, checkpoints).await?;
+                continue;
             }
-            let next = poll_fn(|cx| self.gate.poll_next(cx));
-            let event = match next.now_or_never() {
-                Some(event) => event,
-                None => {
-                    chain.flush().await?;
-                    let wakeup = until_wakeup(chain);
-                    tokio::select! {
-                        biased;
-                        mail = mailbox.next() => {
-                            self.handle(mail, chain, checkpoints).await?;
-                            continue;
-                        }
-                        event = poll_fn(|cx| self.gate.poll_next(cx)) => event,
-                        () = wakeup, if !self.ended => continue,
-                    }
-                }
-            };
-            let event = event.map_err(|source| TaskError::Disconnected { subtask: chain.name(), source })?;
+            if !self.ended {
+                self.watching(fire_processing_time(chain), mailbox, checkpoints).await?;
+            }
+            let Some(event) = self.next(chain, mailbox, checkpoints).await? else { continue };
             match event {
                 // What can still come is the end.
                 GateEvent::Batch(..) | GateEvent::Watermark(_) | GateEvent::Idle(_) if self.ended => {}
                 GateEvent::Batch(port, batch) => {
-                    chain.process(port, batch).await?;
+                    self.watching(chain.process(port, batch), mailbox, checkpoints).await?;
                     tokio::task::yield_now().await;
                 }
-                GateEvent::Watermark(watermark) => chain.watermark(watermark).await?,
-                GateEvent::Idle(idle) => chain.idle(idle).await?,
+                GateEvent::Watermark(watermark) => {
+                    self.watching(chain.watermark(watermark), mailbox, checkpoints).await?;
+                }
+                GateEvent::Idle(idle) => self.watching(chain.idle(idle), mailbox, checkpoints).await?,
                 GateEvent::Barrier(barrier, alignment) => {
                     let stop = barrier.stop.then_some(barrier.id);
                     checkpoints.take(barrier, alignment, chain).await?;
@@ -71,8 +70,10 @@ impl GateReading {
                         return Ok(ReadingEnd::Stop);
                     }
                 }
+                GateEvent::Overtakes(barrier) => checkpoints.overtaken(barrier, chain).await?,
                 GateEvent::GivenUp(id) => checkpoints.decline(id),
                 GateEvent::End => {
+                    self.report(checkpoints);
                     if self.ended {
                         chain.pass_end().await?
                     } else {
@@ -81,6 +82,61 @@ impl GateReading {
                     return Ok(ReadingEnd::Input);
                 }
             }
+        }
+    }
+
+    /// The next event; none if there is something else to be done first. What is held back goes out before it waits.
+    async fn next(
+        &mut self,
+        chain: &mut Chain,
+        mailbox: &mut Mailbox,
+        checkpoints: &mut Checkpoints,
+    ) -> Result<Option<GateEvent>, TaskError> {
+        let event = match poll_fn(|cx| self.gate.poll_next(cx, &*self.clock)).now_or_never() {
+            Some(event) => event,
+            None => {
+                self.watching(chain.flush(), mailbox, checkpoints).await?;
+                if chain.is_behind() {
+                    return Ok(None);
+                }
+                let wakeup = until_wakeup(chain);
+                let due = self.gate.due_in(&*self.clock);
+                tokio::select! {
+                    biased;
+                    mail = mailbox.next() => {
+                        self.handle(mail, chain, checkpoints).await?;
+                        return Ok(None);
+                    }
+                    event = poll_fn(|cx| self.gate.poll_next(cx, &*self.clock)) => event,
+                    () = tokio::time::sleep(due.unwrap_or(Duration::MAX)), if due.is_some() => return Ok(None),
+                    () = wakeup, if !self.ended => return Ok(None),
+                }
+            }
+        };
+        event.map(Some).map_err(|source| TaskError::Disconnected { subtask: chain.name(), source })
+    }
+
+    /// Does some work of the chain, with an eye on barriers that overtake while that waits.
+    async fn watching<W: Future>(
+        &mut self,
+        work: W,
+        mailbox: &mut Mailbox,
+        checkpoints: &mut Checkpoints,
+    ) -> W::Output {
+        let overdraft = self.overdraft.clone();
+        let look = |cx: &mut std::task::Context<'_>| {
+            mailbox.look(cx).for_each(|barrier| self.gate.expect(barrier));
+            self.gate.look_ahead(cx, &*self.clock);
+            self.report(checkpoints);
+            self.gate.due_in(&*self.clock)
+        };
+        unless_overtaken(work, &overdraft, look).await
+    }
+
+    /// Passes on what barriers have overtaken.
+    fn report(&mut self, checkpoints: &mut Checkpoints) {
+        while let Some(recorded) = self.gate.take_recorded() {
+            checkpoints.recorded(recorded);
         }
     }
 
@@ -93,6 +149,7 @@ impl GateReading {
         match mail {
             Mail::Stop => Ok(()),
             Mail::Checkpoint(barrier) => {
+                self.gate.expect(&barrier);
                 checkpoints.announce(barrier);
                 Ok(())
             }

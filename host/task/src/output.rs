@@ -3,13 +3,22 @@
 //! Rows of a hash exchange are gathered per target, so that tiny batches do not travel: a target's rows go out once
 //! they are [`FLUSH_ROWS`] or [`FLUSH_BYTES`], when the subtask's input runs dry, when an event follows, or when they
 //! have waited for the buffer timeout. All of that is looked at once a batch; no timer runs.
+//!
+//! Where the [`Overdraft`] is open, what cannot be sent is put by. What a barrier overtakes is that and what has been
+//! gathered: a copy of it, by reference, belongs to the snapshot, and it is sent behind the barrier as it would have been.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    rc::Rc,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
 
-use millstream_net::{ChannelSender, Disconnected};
-use millstream_types::{Batch, KeyError, StreamElement};
+use millstream_net::{ChannelId, ChannelSender, Disconnected};
+use millstream_types::{Alignment, Barrier, Batch, KeyError, StreamElement};
 
-use crate::{Partitioner, partition::HashSplitter};
+use crate::{Partitioner, in_flight::Overtaken, overdraft::Overdraft, partition::HashSplitter};
 
 /// Rows that a target's batch is sent with at the latest.
 const FLUSH_ROWS: usize = millstream_types::Limits::BATCH_ROWS;
@@ -21,13 +30,30 @@ const COMPACT_SHARE: usize = 4;
 /// The outgoing channels of an edge.
 pub struct ResultPartition {
     partitioner: Partitioner,
-    channels: Vec<Box<dyn ChannelSender>>,
-    gathered: Vec<Gathered>,
+    channels: Vec<Outgoing>,
     splitter: HashSplitter,
     timeout: Duration,
     oldest: Option<Instant>,
     turn: usize,
     blocked: Duration,
+    overdraft: Rc<Overdraft>,
+    /// What the last barrier that overtook anything has overtaken; none if it did not.
+    overtaken: Option<Vec<Overtaken>>,
+}
+
+/// The sending end of a channel.
+pub struct OutgoingChannel {
+    /// Which one it is.
+    pub id: ChannelId,
+    /// The end.
+    pub sender: Box<dyn ChannelSender>,
+}
+
+struct Outgoing {
+    channel: OutgoingChannel,
+    /// What has been put by, ahead of what is gathered.
+    waiting: VecDeque<StreamElement>,
+    gathered: Gathered,
 }
 
 #[derive(Default)]
@@ -55,14 +81,29 @@ impl ResultPartition {
     /// where receivers take turns: the sender's own position, so that senders do not all begin with the same one.
     pub fn new(
         partitioner: Partitioner,
-        channels: Vec<Box<dyn ChannelSender>>,
+        channels: Vec<OutgoingChannel>,
         timeout: Duration,
         first: u32,
     ) -> Self {
-        let gathered = channels.iter().map(|_| Gathered::default()).collect();
-        let (splitter, oldest, blocked) = (HashSplitter::default(), None, Duration::ZERO);
-        let turn = first as usize % channels.len().max(1);
-        Self { partitioner, channels, gathered, splitter, timeout, oldest, turn, blocked }
+        let outgoing =
+            |channel| Outgoing { channel, waiting: VecDeque::new(), gathered: Gathered::default() };
+        let channels: Vec<_> = channels.into_iter().map(outgoing).collect();
+        Self {
+            partitioner,
+            turn: first as usize % channels.len().max(1),
+            channels,
+            splitter: HashSplitter::default(),
+            timeout,
+            oldest: None,
+            blocked: Duration::ZERO,
+            overdraft: Rc::default(),
+            overtaken: None,
+        }
+    }
+
+    /// Has what cannot be sent put by whenever this is open.
+    pub(crate) fn set_overdraft(&mut self, overdraft: Rc<Overdraft>) {
+        self.overdraft = overdraft;
     }
 
     /// Sends rows where they belong.
@@ -70,8 +111,7 @@ impl ResultPartition {
         match &self.partitioner {
             Partitioner::Forward => Ok(self.put(0, StreamElement::Batch(batch)).await?),
             Partitioner::Rebalance => {
-                let target = self.turn;
-                self.turn = (target + 1) % self.channels.len();
+                let target = self.take_turn();
                 Ok(self.put(target, StreamElement::Batch(batch)).await?)
             }
             Partitioner::Broadcast => Ok(self.put_all(&StreamElement::Batch(batch)).await?),
@@ -83,17 +123,81 @@ impl ResultPartition {
         }
     }
 
-    /// Sends an event to all channels, behind what has been gathered.
+    /// Sends an event to all channels, behind what has been gathered; or a barrier ahead of it, if it may overtake and
+    /// its time has come.
     pub(crate) async fn event(&mut self, event: &StreamElement) -> Result<(), SendError> {
         self.flush().await?;
-        Ok(self.put_all(event).await?)
+        match event {
+            StreamElement::Barrier(barrier) if self.is_overtaken_by(barrier) => {
+                Ok(self.overtake(barrier).await?)
+            }
+            _ => Ok(self.put_all(event).await?),
+        }
     }
 
-    /// Sends what has been gathered.
+    /// Sends what has been put by and gathered.
     pub(crate) async fn flush(&mut self) -> Result<(), SendError> {
+        if self.is_behind() {
+            self.catch_up().await?;
+        }
         if self.oldest.take().is_some() {
             for target in 0..self.channels.len() {
                 self.flush_target(target).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something has been put by.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.channels.iter().any(|channel| !channel.waiting.is_empty())
+    }
+
+    /// Sends what has been put by.
+    pub(crate) async fn catch_up(&mut self) -> Result<(), Disconnected> {
+        let started = Instant::now();
+        let Self { channels, overdraft, .. } = self;
+        let sent = poll_fn(|cx| {
+            let mut all = Poll::Ready(Ok(()));
+            for channel in channels.iter_mut() {
+                match channel.poll_catch_up(cx) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(gone)) => return Poll::Ready(Err(gone)),
+                    Poll::Pending => all = Poll::Pending,
+                }
+            }
+            // What is left stays where it is.
+            if overdraft.is_open() { Poll::Ready(Ok(())) } else { all }
+        })
+        .await;
+        self.blocked += started.elapsed();
+        sent
+    }
+
+    /// Takes what a barrier has overtaken, if one has since the last call.
+    pub(crate) fn take_overtaken(&mut self) -> Option<Vec<Overtaken>> {
+        self.overtaken.take()
+    }
+
+    /// Puts an element of a snapshot by, to be sent before anything else: rows where they belong now, or, where all get all,
+    /// to the receiver `to`, as the others have their own.
+    pub(crate) fn resend(&mut self, element: StreamElement, to: u32) -> Result<(), KeyError> {
+        let StreamElement::Batch(batch) = element else {
+            self.channels.iter_mut().for_each(|channel| channel.waiting.push_back(element.clone()));
+            return Ok(());
+        };
+        let parts = match &self.partitioner {
+            Partitioner::Forward => vec![(0, batch)],
+            Partitioner::Rebalance => vec![(self.take_turn(), batch)],
+            Partitioner::Broadcast => vec![(to as usize, batch)],
+            Partitioner::Hash { columns, max_parallelism } => {
+                let parts = self.splitter.split(&batch, columns, *max_parallelism, self.channels.len())?;
+                parts.into_iter().enumerate().filter_map(|(target, part)| Some((target, part?))).collect()
+            }
+        };
+        for (target, part) in parts {
+            if let Some(channel) = self.channels.get_mut(target) {
+                channel.waiting.push_back(StreamElement::Batch(part));
             }
         }
         Ok(())
@@ -104,12 +208,35 @@ impl ResultPartition {
         std::mem::take(&mut self.blocked)
     }
 
+    fn take_turn(&mut self) -> usize {
+        let target = self.turn;
+        self.turn = (target + 1) % self.channels.len();
+        target
+    }
+
+    /// Without the overdraft all that was ahead of the barrier has been sent.
+    fn is_overtaken_by(&self, barrier: &Barrier) -> bool {
+        self.overdraft.is_open() && barrier.overtakes_at().is_some()
+    }
+
+    async fn overtake(&mut self, barrier: &Barrier) -> Result<(), Disconnected> {
+        let barrier = Barrier { alignment: Alignment::Unaligned, ..barrier.clone() };
+        let overtaken = self.overtaken.get_or_insert_default();
+        for outgoing in &mut self.channels {
+            let channel = outgoing.channel.id;
+            overtaken.push(Overtaken { channel, elements: outgoing.unsent() });
+            let mut element = Some(StreamElement::Barrier(barrier.clone()));
+            poll_fn(|cx| outgoing.channel.sender.poll_send(cx, &mut element)).await?;
+        }
+        Ok(())
+    }
+
     async fn gather(&mut self, whole: &Batch, parts: Vec<Option<Batch>>) -> Result<(), SendError> {
         let row_bytes = whole.content_bytes().div_ceil(whole.rows().max(1));
         for (target, part) in parts.into_iter().enumerate() {
             let Some(part) = part else { continue };
             let few = part.rows() * COMPACT_SHARE < whole.rows();
-            let gathered = &mut self.gathered[target];
+            let gathered = &mut self.channels[target].gathered;
             gathered.rows += part.rows();
             gathered.bytes += part.rows() * row_bytes;
             gathered.batches.push(if few { part.compacted() } else { part });
@@ -117,7 +244,7 @@ impl ResultPartition {
                 self.flush_target(target).await?;
             }
         }
-        if self.gathered.iter().all(|g| g.batches.is_empty()) {
+        if self.channels.iter().all(|channel| channel.gathered.batches.is_empty()) {
             self.oldest = None;
             return Ok(());
         }
@@ -126,7 +253,7 @@ impl ResultPartition {
     }
 
     async fn flush_target(&mut self, target: usize) -> Result<(), SendError> {
-        let gathered = std::mem::take(&mut self.gathered[target]);
+        let gathered = std::mem::take(&mut self.channels[target].gathered);
         match Batch::concat(&gathered.batches) {
             Some(batch) => Ok(self.put(target, StreamElement::Batch(batch)).await?),
             None => Ok(()),
@@ -141,14 +268,60 @@ impl ResultPartition {
     }
 
     async fn put(&mut self, target: usize, element: StreamElement) -> Result<(), Disconnected> {
-        let mut send = self.channels[target].send(element);
-        let now = futures_util::FutureExt::now_or_never(&mut send);
-        if let Some(sent) = now {
-            return sent;
+        let (mut element, mut started) = (Some(element), None);
+        let Self { channels, overdraft, .. } = self;
+        let sent = poll_fn(|cx| {
+            let sent = channels[target].poll_put(cx, &mut element, overdraft);
+            if sent.is_pending() {
+                started.get_or_insert_with(Instant::now);
+            }
+            sent
+        })
+        .await;
+        if let Some(started) = started {
+            self.blocked += started.elapsed();
         }
-        let started = Instant::now();
-        let sent = send.await;
-        self.blocked += started.elapsed();
         sent
+    }
+}
+
+impl Outgoing {
+    /// Sends an element, or puts it by if it has to wait and may not.
+    fn poll_put(
+        &mut self,
+        cx: &mut Context<'_>,
+        element: &mut Option<StreamElement>,
+        overdraft: &Overdraft,
+    ) -> Poll<Result<(), Disconnected>> {
+        let sent = match self.waiting.is_empty() || self.poll_catch_up(cx)?.is_ready() {
+            true => self.channel.sender.poll_send(cx, element),
+            false => Poll::Pending,
+        };
+        if sent.is_pending() && overdraft.admit(element.as_ref()) {
+            self.waiting.extend(element.take());
+            return Poll::Ready(Ok(()));
+        }
+        sent
+    }
+
+    /// Sends what has been put by.
+    fn poll_catch_up(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Disconnected>> {
+        while let Some(first) = self.waiting.pop_front() {
+            let mut first = Some(first);
+            let sent = self.channel.sender.poll_send(cx, &mut first)?;
+            if let Some(first) = first {
+                self.waiting.push_front(first);
+            }
+            if sent.is_pending() {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// What a barrier overtakes.
+    fn unsent(&self) -> Vec<StreamElement> {
+        let waiting = self.waiting.iter().filter(|element| Overtaken::keeps(element)).cloned();
+        waiting.chain(self.gathered.batches.iter().cloned().map(StreamElement::Batch)).collect()
     }
 }

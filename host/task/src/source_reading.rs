@@ -1,13 +1,15 @@
 //! The loop of a subtask that reads from the outside.
 
-use std::time::Duration;
+use std::{rc::Rc, sync::Arc, time::Duration};
 
-use millstream_operator::{Assignment, SourceOperator, SourceProgress, Split};
+use millstream_operator::{Assignment, Clock, SourceOperator, SourceProgress, Split};
 use millstream_types::{MAX_WATERMARK, SnapshotRequest, StatePart};
 
 use crate::{
     Chain, Mail, Mailbox, SplitRequests, TaskError,
-    checkpoint::{Checkpoints, Moment},
+    checkpoint::{Checkpoints, Moment, due_in, pass},
+    in_flight::InFlight,
+    overdraft::{Overdraft, unless_overtaken},
     source::{NoEnumerator, splits_part},
     stop::{AfterStop, stand_still},
     subtask::ReadingEnd,
@@ -31,10 +33,20 @@ impl SourceReading {
         checkpoints: &mut Checkpoints,
     ) -> Result<ReadingEnd, TaskError> {
         let end = self.read(chain, mailbox, checkpoints).await?;
-        if end == ReadingEnd::Input {
-            chain.watermark(MAX_WATERMARK).await?;
-            chain.end().await?;
+        if end == ReadingEnd::Stop {
+            return Ok(end);
         }
+        let watch = Watch::of(chain);
+        watch.during(chain.watermark(MAX_WATERMARK), mailbox).await?;
+        while chain.is_behind() {
+            while let Some(mail) = mailbox.try_next() {
+                if self.handle(mail, chain, mailbox, checkpoints).await? == Some(ReadingEnd::Stop) {
+                    return Ok(ReadingEnd::Stop);
+                }
+            }
+            watch.during(chain.catch_up(), mailbox).await?;
+        }
+        chain.end().await?;
         Ok(end)
     }
 
@@ -44,15 +56,20 @@ impl SourceReading {
         mailbox: &mut Mailbox,
         checkpoints: &mut Checkpoints,
     ) -> Result<ReadingEnd, TaskError> {
+        let watch = Watch::of(chain);
         loop {
             while let Some(mail) = mailbox.try_next() {
                 if let Some(end) = self.handle(mail, chain, mailbox, checkpoints).await? {
                     return Ok(end);
                 }
             }
-            fire_processing_time(chain).await?;
+            if chain.is_behind() {
+                watch.during(chain.catch_up(), mailbox).await?;
+                continue;
+            }
+            watch.during(fire_processing_time(chain), mailbox).await?;
             let wait = if self.in_split {
-                match chain.read(&mut *self.operator).await? {
+                match watch.during(chain.read(&mut *self.operator), mailbox).await? {
                     SourceProgress::Read => {
                         tokio::task::yield_now().await;
                         continue;
@@ -71,12 +88,12 @@ impl SourceReading {
                     }
                     NextSplit::Finished => return Ok(ReadingEnd::Input),
                     NextSplit::Later(time) => {
-                        chain.source_status(&mut *self.operator, true).await?;
+                        watch.during(chain.source_status(&mut *self.operator, true), mailbox).await?;
                         time
                     }
                 }
             };
-            if let Some(mail) = until_mail(wait, chain, mailbox).await?
+            if let Some(mail) = until_mail(wait, &watch, chain, mailbox).await?
                 && let Some(end) = self.handle(mail, chain, mailbox, checkpoints).await?
             {
                 return Ok(end);
@@ -97,9 +114,10 @@ impl SourceReading {
             Mail::Checkpoint(barrier) => {
                 let (request, stop) = (SnapshotRequest::at(&barrier), barrier.stop);
                 let id = request.checkpoint;
-                chain.barrier(barrier).await?;
+                let unsent = pass(barrier, chain).await?;
+                let in_flight = unsent.map(|unsent| InFlight { unsent, ..InFlight::default() });
                 let head = self.snapshot(id, chain)?;
-                checkpoints.snapshot(Moment::running(request), head, chain).await?;
+                checkpoints.snapshot(Moment { in_flight, ..Moment::running(request) }, head, chain).await?;
                 if stop {
                     return Ok(match stand_still(id, chain, mailbox, checkpoints, None).await? {
                         AfterStop::Stopped => Some(ReadingEnd::Stop),
@@ -128,6 +146,27 @@ impl SourceReading {
     pub(crate) fn ended(self, chain: &Chain) -> Result<EndedSource, TaskError> {
         let left = self.left(chain)?;
         Ok(EndedSource { splits: self.splits, left })
+    }
+}
+
+/// Keeps an eye on barriers that overtake.
+struct Watch {
+    overdraft: Rc<Overdraft>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Watch {
+    fn of(chain: &Chain) -> Self {
+        Self { overdraft: chain.overdraft(), clock: chain.head().clock.clone() }
+    }
+
+    /// Does some work of the chain. While that waits, the next checkpoint in the mail may overtake.
+    async fn during<W: Future>(&self, work: W, mailbox: &mut Mailbox) -> W::Output {
+        let look = |cx: &mut std::task::Context<'_>| {
+            let due = mailbox.look(cx).next()?.overtakes_at()?;
+            due_in(due, &*self.clock)
+        };
+        unless_overtaken(work, &self.overdraft, look).await
     }
 }
 
@@ -175,10 +214,14 @@ async fn next_split(
 /// Waits for `time`, or until there is mail or an operator's time has come.
 async fn until_mail(
     time: Duration,
+    watch: &Watch,
     chain: &mut Chain,
     mailbox: &mut Mailbox,
 ) -> Result<Option<Mail>, TaskError> {
-    chain.flush().await?;
+    watch.during(chain.flush(), mailbox).await?;
+    if chain.is_behind() {
+        return Ok(None);
+    }
     let wakeup = until_wakeup(chain);
     tokio::select! {
         biased;

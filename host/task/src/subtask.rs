@@ -10,7 +10,7 @@ use millstream_types::StatePart;
 use tokio::sync::watch;
 
 use crate::{
-    Chain, CheckpointLink, InputGate, Mail, Mailbox, SourceTask, TaskError,
+    Chain, CheckpointLink, InputGate, Mail, Mailbox, Resent, SourceTask, TaskError,
     checkpoint::{Checkpoints, Moment},
     gate_reading::GateReading,
     source_reading::{EndedSource, SourceReading},
@@ -45,6 +45,8 @@ pub struct Restore {
     pub ended: bool,
     /// The state of its operators, by their position in the chain. That of a source is its enumerator's business.
     pub operators: Vec<Vec<StatePart>>,
+    /// What was under way and is to be sent, or processed, before anything else.
+    pub resent: Vec<Resent>,
 }
 
 /// How a subtask has ended.
@@ -81,12 +83,13 @@ impl Subtask {
     async fn work(self) -> Result<(), TaskError> {
         let Subtask { input, mut chain, mut mailbox, checkpoints, restore } = self;
         let mut checkpoints = Checkpoints::new(checkpoints);
-        let Restore { ended, operators } = restore.unwrap_or_default();
+        let Restore { ended, operators, resent } = restore.unwrap_or_default();
         chain.restore(operators).await?;
         chain.open().await?;
+        chain.resend(resent).await?;
         let (reading_end, source) = match input {
             Input::Gate(gate) => {
-                let reading = GateReading { gate: *gate, ended };
+                let reading = GateReading::new(*gate, ended, &chain);
                 (reading.run(&mut chain, &mut mailbox, &mut checkpoints).await?, None)
             }
             Input::Source(SourceTask { operator, splits }) => {

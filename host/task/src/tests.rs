@@ -1,6 +1,7 @@
 //! Subtasks together: real chains over real channels, in two slots of one process.
 
 mod checkpoints;
+mod unaligned;
 
 use std::{
     collections::BTreeMap,
@@ -22,8 +23,8 @@ use millstream_types::{
 use tokio::sync::watch;
 
 use crate::{
-    Chain, ChainedOperator, GateChannel, Input, InputGate, Mailbox, Partitioner, ResultPartition, Slot,
-    SourceTask, SplitService, Subtask, SubtaskEnd, Target,
+    Chain, ChainedOperator, GateChannel, Input, InputGate, Mailbox, OutgoingChannel, Partitioner,
+    ResultPartition, Slot, SourceTask, SplitService, Subtask, SubtaskEnd, Target,
 };
 
 type Log = Arc<Mutex<Vec<String>>>;
@@ -189,7 +190,7 @@ fn run(
             outputs: vec![vec![Target::Operator(1, 0)]],
         };
         let map = chained(first, &sender_log, vec![vec![Target::Partition(0)]]);
-        let channels = vec![sending.sender(ID).expect("new")];
+        let channels = vec![OutgoingChannel { id: ID, sender: sending.sender(ID).expect("new") }];
         let edge = ResultPartition::new(Partitioner::Rebalance, channels, Duration::from_millis(1), 0);
         let source = SourceTask { operator: Box::<Numbers>::default(), splits: requests };
         let chain = Chain::new(vec![head, map], vec![edge]);
@@ -205,7 +206,7 @@ fn run(
     let receiver_log = log.clone();
     let receive = move || async move {
         let gate = transport.gate(&[ID], GateBudget { exclusive: 2, floating: 0, elements: 4 }).expect("new");
-        let channels = gate.into_iter().map(|receiver| GateChannel { port: 0, receiver }).collect();
+        let channels = gate.into_iter().map(|receiver| GateChannel { id: ID, port: 0, receiver }).collect();
         let operators = vec![
             chained(second, &receiver_log, vec![vec![Target::Operator(1, 0)]]),
             chained(third, &receiver_log, vec![vec![]]),

@@ -78,7 +78,7 @@ impl Pair {
         let (cancel, cancelled) = watch::channel(false);
         let (ended, ends) = mpsc::unbounded_channel();
         let gate = transport.gate(&[ID], GateBudget::default()).expect("new");
-        let channels = gate.into_iter().map(|receiver| GateChannel { port: 0, receiver }).collect();
+        let channels = gate.into_iter().map(|receiver| GateChannel { id: ID, port: 0, receiver }).collect();
         let numbers = Numbers::default();
         let reader = Arc::downgrade(&numbers._alive);
         let source = SourceTask { operator: Box::new(numbers), splits };
@@ -87,7 +87,7 @@ impl Pair {
             ctx: context("source"),
             outputs: vec![vec![Target::Partition(0)]],
         };
-        let senders = vec![transport.sender(ID).expect("new")];
+        let senders = vec![OutgoingChannel { id: ID, sender: transport.sender(ID).expect("new") }];
         let edge = ResultPartition::new(Partitioner::Forward, senders, Duration::ZERO, 0);
         let counter = Box::new(Counter { rows: 0, log: log.clone() });
         let counter =
@@ -126,7 +126,7 @@ impl Pair {
                     missing -= 1;
                     if participant == 1 {
                         let operators = snapshot.operators.into_iter().map(|(_, parts)| parts).collect();
-                        counter = Some(Restore { ended: snapshot.ended, operators });
+                        counter = Some(Restore { ended: snapshot.ended, operators, ..Restore::default() });
                     }
                 }
             }
@@ -189,8 +189,8 @@ async fn a_subtask_that_had_ended_is_asked_for_nothing_but_its_state() {
     let part =
         StatePart::plain("rows", StateForm::Subtask, vec![StateChunk::item(7_i64.to_le_bytes().to_vec())]);
     let restore = [
-        Restore { ended: true, operators: vec![vec![]] },
-        Restore { ended: true, operators: vec![vec![part]] },
+        Restore { ended: true, operators: vec![vec![]], ..Restore::default() },
+        Restore { ended: true, operators: vec![vec![part]], ..Restore::default() },
     ];
     let mut pair = Pair::start(&local, 100, Some(restore));
     pair.mail(&Mail::Checkpoint(barrier(9)));
