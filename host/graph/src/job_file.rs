@@ -19,7 +19,9 @@
 //! `checkpoint = { interval = "10s", dir = "checkpoints" }` has the job's state stored as it goes, so that it can go on
 //! from there: `interval` is the time from one to the next (default `"10s"`), `dir` a path or `file:PATH`, `mode`
 //! `"exactly-once"` (the default) or `"at-least-once"`, which waits for no channel but may process rows twice after a
-//! restore; `min-pause` is the time between two at least (default none), `timeout` how long one may take (default
+//! restore; `unaligned = true` has barriers overtake rows that wait, which the checkpoint has besides, so that it comes
+//! through as fast where something is slow, at once or once `aligned-timeout` has passed since the checkpoint began
+//! (default none); `min-pause` is the time between two at least (default none), `timeout` how long one may take (default
 //! `"10m"`), `max-concurrent` how many may be under way (default 1), `tolerable-failures` how many may fail in a row
 //! before the job does (default 3), `retain` how many are kept (default 3).
 //!

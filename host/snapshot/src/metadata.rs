@@ -170,6 +170,20 @@ impl SnapshotMetadata {
         self.states().map(StateMetadata::bytes).sum()
     }
 
+    /// Whether its barrier has overtaken anything that was to be part of it, even if nothing was there.
+    pub fn is_unaligned(&self) -> bool {
+        self.overtaken().next().is_some()
+    }
+
+    /// Bytes of what was under way in channels.
+    pub fn in_flight_bytes(&self) -> u64 {
+        self.overtaken().map(StateMetadata::bytes).sum()
+    }
+
+    fn overtaken(&self) -> impl Iterator<Item = &StateMetadata> {
+        self.states().filter(|state| state.form == StateForm::Overtaken)
+    }
+
     /// How long its slowest subtask waited for its barrier to come through all channels, in microseconds.
     pub fn alignment_micros(&self) -> u64 {
         self.subtasks().map(|subtask| subtask.alignment_micros).max().unwrap_or(0)

@@ -51,6 +51,8 @@ pub fn state_of(
         mine.chunks.retain(|chunk| match state.form.dealing() {
             Dealing::ByKeyGroup => chunk.key_group.is_some_and(|group| range.contains(&group.0)),
             Dealing::ToAll => true,
+            // It is no state of the operator's.
+            Dealing::ToSenders => false,
             Dealing::InTurn => {
                 dealt += 1;
                 (dealt - 1) % parallelism == index

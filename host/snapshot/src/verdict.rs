@@ -210,7 +210,8 @@ fn new_verdicts(found: Option<&OperatorMetadata>, wanted: &WantedOperator, verdi
     let there = |w: &WantedState| {
         found.is_some_and(|o| o.states().any(|state| state.name == w.name && state.form == w.form))
     };
-    for state in wanted.states.iter().filter(|w| !w.columns.is_empty() && !there(w)) {
+    let declared = |w: &&WantedState| !w.columns.is_empty() && w.form != StateForm::Overtaken;
+    for state in wanted.states.iter().filter(|w| declared(w) && !there(w)) {
         verdicts.push(StateVerdict {
             operator: wanted.id.clone(),
             state: state.name.clone(),

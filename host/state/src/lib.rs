@@ -62,7 +62,9 @@ pub use operator_state::OperatorState;
 pub use row_codec::ROW_FORMAT;
 pub use session_state::{SessionAccumulators, SessionContents, SessionSlice, SessionState};
 pub use snapshot::{EVENT_TIMERS, PROCESSING_TIMERS, item_chunks, items_of};
-pub use stored::{evolve_part, replace_rows, rows_of, show_part};
+pub use stored::{
+    ChannelContent, decode_channel, encode_channel, evolve_part, replace_rows, rows_of, show_part,
+};
 pub use window_state::{
     AccumulatorSlice, CallWindow, ContentSlice, Cursor, MergeStep, WindowAccumulators, WindowContents,
     WindowState,

@@ -8,6 +8,8 @@ use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSc
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Column;
+
 /// The logical type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -214,6 +216,16 @@ impl Schema {
     /// The same columns in Arrow.
     pub fn arrow(&self) -> &Arc<ArrowSchema> {
         &self.arrow
+    }
+
+    /// The columns as stored state names them.
+    pub fn columns(&self) -> Vec<Column> {
+        let column = |field: &Field| Column {
+            name: field.name.clone(),
+            data_type: field.data_type,
+            nullable: field.nullable,
+        };
+        self.fields.iter().map(column).collect()
     }
 
     /// The names in order, for messages.

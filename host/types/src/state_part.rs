@@ -71,6 +71,8 @@ pub enum StateForm {
     Enumerator = 33,
     /// Rows that an asynchronous function has under way, which it is called with again.
     InFlight = 34,
+    /// What a channel had under way when a barrier overtook it: rows with their times, and watermarks.
+    Overtaken = 48,
 }
 
 /// To whom the chunks of a part go at another parallelism.
@@ -82,11 +84,13 @@ pub enum Dealing {
     InTurn,
     /// To every subtask.
     ToAll,
+    /// To the subtasks that send over the edge, which deal it out.
+    ToSenders,
 }
 
 impl StateForm {
     /// Every form.
-    pub const ALL: [StateForm; 17] = [
+    pub const ALL: [StateForm; 18] = [
         StateForm::Value,
         StateForm::List,
         StateForm::Map,
@@ -104,6 +108,7 @@ impl StateForm {
         StateForm::Splits,
         StateForm::Enumerator,
         StateForm::InFlight,
+        StateForm::Overtaken,
     ];
 
     /// Its number on disk.
@@ -131,6 +136,7 @@ impl StateForm {
             StateForm::Splits => "splits",
             StateForm::Enumerator => "enumerator",
             StateForm::InFlight => "rows under way",
+            StateForm::Overtaken => "rows in channels",
         }
     }
 
@@ -146,6 +152,7 @@ impl StateForm {
             StateForm::UnionItems | StateForm::Subtask | StateForm::Broadcast | StateForm::Enumerator => {
                 Dealing::ToAll
             }
+            StateForm::Overtaken => Dealing::ToSenders,
             _ => Dealing::ByKeyGroup,
         }
     }

@@ -10,6 +10,7 @@
 
 mod asked;
 mod collect;
+mod in_flight;
 mod program;
 mod store;
 
@@ -30,7 +31,7 @@ use tokio::{
 
 use crate::{
     control::SnapshotOrder,
-    status::{Board, CompletedCheckpoint},
+    status::{Board, CompletedCheckpoint, millis},
 };
 use asked::{Asked, Place};
 use collect::Collected;
@@ -205,8 +206,9 @@ impl CheckpointService {
                         Participant::Enumerator => 0,
                     };
                     let base = Base { metadata: pending.base.clone(), subtask };
+                    let layout = self.layout.clone();
                     self.work.spawn(async move {
-                        let stored = store_snapshot(&folder, participant, snapshot, base).await;
+                        let stored = store_snapshot(&folder, &layout, participant, snapshot, base).await;
                         Work::Snapshot { checkpoint, participant, stored }
                     });
                 }
@@ -283,7 +285,15 @@ impl CheckpointService {
         let barrier = Barrier {
             id,
             kind,
-            alignment: self.options.alignment,
+            alignment: match self.options.alignment {
+                // Whoever goes on from what a user asks for may be another job.
+                Alignment::AlignedFor(_) | Alignment::Unaligned
+                    if stop || kind != BarrierKind::Checkpoint =>
+                {
+                    Alignment::Aligned
+                }
+                alignment => alignment,
+            },
             triggered,
             stop,
             base: base.as_ref().map(|base| base.checkpoint),
@@ -343,11 +353,16 @@ impl CheckpointService {
         let board = &self.connections.board;
         match kind {
             BarrierKind::Savepoint => board.savepoint_completed(),
-            _ => board.checkpoint_completed(CompletedCheckpoint::new(
-                id,
-                pending.since.elapsed(),
-                pending.bytes,
-            )),
+            _ => {
+                let metadata = pending.metadata.as_deref();
+                let unaligned = metadata.is_some_and(SnapshotMetadata::is_unaligned);
+                board.checkpoint_completed(CompletedCheckpoint {
+                    id,
+                    took_ms: millis(pending.since.elapsed()),
+                    bytes: pending.bytes,
+                    in_flight_bytes: metadata.filter(|_| unaligned).map(SnapshotMetadata::in_flight_bytes),
+                });
+            }
         }
         if let Some(asked) = pending.asked {
             let taken = asked.taken(id, kind, &pending.folder, pending.since.elapsed(), pending.bytes);

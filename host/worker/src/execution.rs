@@ -18,6 +18,7 @@ use crate::{
     build::{Blueprint, SubtaskBuilder},
     checkpoint::{CheckpointService, Connections, Layout, Participant, ProgramContent},
     control::{SnapshotError, SnapshotOrder},
+    edges::EdgeName,
     restore::{RestorePlan, key_of, windows_of},
     status::Board,
 };
@@ -94,7 +95,10 @@ impl Execution {
             };
             let (report, cancelled) = (report.clone(), cancelled.clone());
             let run = move || async move {
-                let end = match builder.build_restored(mailbox).await {
+                let built = builder.build_restored(mailbox).await;
+                // What it was restored from is not needed any more.
+                drop(builder);
+                let end = match built {
                     Ok(subtask) => subtask.run(cancelled).await,
                     Err(error) => SubtaskEnd::Failed(error),
                 };
@@ -278,6 +282,7 @@ fn layout(plan: &Plan, program: &Arc<ProgramContent>, sources: usize) -> Layout 
         max_parallelism: plan.logical.job.max_parallelism,
         keys: keys.collect(),
         windows: windows.collect(),
+        edges: EdgeName::of_exchanges(plan),
         program: program.clone(),
         participants: subtasks.chain(std::iter::repeat_n(Participant::Enumerator, sources)).collect(),
     }

@@ -10,6 +10,7 @@ mod modules;
 mod build;
 mod checkpoint;
 mod control;
+mod edges;
 mod execution;
 mod job;
 mod restore;

@@ -7,6 +7,7 @@
 //! that reach it had ended in all of their subtasks. Otherwise what is left to read may be dealt out to others than
 //! before, and the subtask goes on with what it has.
 
+mod in_flight;
 mod wanted;
 
 use std::sync::Arc;
@@ -21,6 +22,9 @@ use millstream_state::{StateError, evolve_part};
 use millstream_storage::{StorageError, StoredSnapshot};
 use millstream_task::{Restore, decode_split};
 use millstream_types::{OperatorId, StateForm, StatePart};
+use tokio::sync::OnceCell;
+
+use in_flight::StoredEdges;
 
 pub(crate) use wanted::{key_of, windows_of};
 
@@ -44,6 +48,18 @@ pub enum RestoreError {
     /// It cannot be read.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// Rows that all were to get, and others than before.
+    #[error(
+        "rows were under way to all {found} subtasks behind `{edge}`, each of which had got others of them, and the job has {wanted}: go on at the same parallelism, or from a savepoint, at which nothing is under way"
+    )]
+    Broadcast {
+        /// The edge.
+        edge: String,
+        /// How many there were.
+        found: usize,
+        /// How many there are.
+        wanted: u32,
+    },
     /// A split in it is none.
     #[error("the snapshot has a split of `{operator}` that cannot be read")]
     Split {
@@ -80,6 +96,8 @@ pub(crate) struct RestorePlan {
     is_base: bool,
     /// Whether all sources that reach a vertex had ended, by vertex.
     sources_ended: Arc<[bool]>,
+    /// What was under way in channels, once somebody has asked for it.
+    in_flight: Arc<OnceCell<StoredEdges>>,
 }
 
 impl RestorePlan {
@@ -94,8 +112,10 @@ impl RestorePlan {
         if report.is_refused(allow_dropped) {
             return Err(RestoreError::Refused(report));
         }
+        in_flight::check_broadcast(&snapshot, plan)?;
         let sources_ended = sources_ended(&snapshot, plan).into();
-        Ok(Self { snapshot, wanted: wanted::wanted(plan).into(), is_base, sources_ended })
+        let (wanted, in_flight) = (wanted::wanted(plan).into(), Arc::default());
+        Ok(Self { snapshot, wanted, is_base, sources_ended, in_flight })
     }
 
     /// Whether the snapshot has an operator.
@@ -117,7 +137,9 @@ impl RestorePlan {
                     let max = self.snapshot.metadata.max_parallelism;
                     let state = state_of(operator, subtask.index.0, subtask.parallelism, max);
                     ended &= state.ended;
-                    for state in state.states.iter().filter(|s| s.form != StateForm::Splits) {
+                    let own =
+                        |s: &&StateMetadata| !matches!(s.form, StateForm::Splits | StateForm::Overtaken);
+                    for state in state.states.iter().filter(own) {
                         // At another parallelism a subtask's chunks are described elsewhere.
                         let same = operator.subtasks.len() == subtask.parallelism as usize;
                         let base = (self.is_base && same).then_some(self.snapshot.metadata.checkpoint);
@@ -128,7 +150,7 @@ impl RestorePlan {
             }
             operators.push(parts);
         }
-        Ok(Restore { ended, operators })
+        Ok(Restore { ended, operators, resent: self.resent(plan, subtask).await? })
     }
 
     /// A state as the operator wants it; none if it is dropped. Of one that stays as it is `base` says what it is of.

@@ -59,6 +59,9 @@ pub struct CompletedCheckpoint {
     pub took_ms: u64,
     /// Bytes of state that it refers to.
     pub bytes: u64,
+    /// Bytes of rows in channels among those; none if it was aligned all the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_flight_bytes: Option<u64>,
 }
 
 /// A checkpoint that has failed.
@@ -162,12 +165,6 @@ fn is_zero(count: &u64) -> bool {
 
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-impl CompletedCheckpoint {
-    pub(crate) fn new(id: u64, took: Duration, bytes: u64) -> Self {
-        Self { id, took_ms: millis(took), bytes }
-    }
 }
 
 /// The figures of one operator.

@@ -1,8 +1,10 @@
 //! `checkpoint` of `[job]`.
 
+use std::time::Duration;
+
 use millstream_types::Alignment;
 
-use crate::{CheckpointSpec, table_reader::TableReader};
+use crate::{CheckpointSpec, document::Spanned, problem::Problem, table_reader::TableReader};
 
 /// Reads the table; none if there is none.
 pub(super) fn read(job: &mut TableReader<'_>) -> Option<CheckpointSpec> {
@@ -12,9 +14,10 @@ pub(super) fn read(job: &mut TableReader<'_>) -> Option<CheckpointSpec> {
         spec.interval = interval.value;
     }
     spec.dir = table.string("dir").map(|dir| dir.value);
-    if let Some(mode) = table.choice("mode", &MODES) {
-        spec.alignment = mode.value;
-    }
+    let mode = table.choice("mode", &MODES);
+    let unaligned = table.boolean("unaligned");
+    let limit = table.duration("aligned-timeout");
+    spec.alignment = alignment(&table, mode, unaligned, limit);
     if let Some(pause) = table.duration("min-pause") {
         spec.min_pause = pause.value;
     }
@@ -32,6 +35,37 @@ pub(super) fn read(job: &mut TableReader<'_>) -> Option<CheckpointSpec> {
     }
     table.finish();
     Some(spec)
+}
+
+/// What becomes of channels that have passed a barrier.
+fn alignment(
+    table: &TableReader<'_>,
+    mode: Option<Spanned<Alignment>>,
+    unaligned: Option<Spanned<bool>>,
+    limit: Option<Spanned<Duration>>,
+) -> Alignment {
+    let aligned = mode.as_ref().map_or(Alignment::Aligned, |mode| mode.value);
+    let Some(unaligned) = unaligned.filter(|unaligned| unaligned.value) else {
+        if let Some(limit) = limit {
+            let message =
+                "`aligned-timeout` says when barriers overtake, which they do only with `unaligned = true`";
+            table.problems.push(Problem::error(message).at(&limit.span, "here"));
+        }
+        return aligned;
+    };
+    if let Some(mode) = mode.filter(|_| aligned == Alignment::AtLeastOnce) {
+        let message = "a checkpoint that waits for no channel anyway cannot be unaligned: barriers overtake rows so that \
+                       each counts exactly once without waiting";
+        let help = "leave out `mode`, or `unaligned`";
+        table
+            .problems
+            .push(Problem::error(message).at(&unaligned.span, "here").at(&mode.span, "this mode").help(help));
+        return aligned;
+    }
+    match limit {
+        Some(limit) if !limit.value.is_zero() => Alignment::AlignedFor(limit.value),
+        _ => Alignment::Unaligned,
+    }
 }
 
 const MODES: [(&str, Alignment); 2] =

@@ -91,7 +91,8 @@ pub struct CheckpointSpec {
     pub interval: Duration,
     /// Where they go; relative paths start at the job file.
     pub dir: Option<String>,
-    /// What a subtask does with channels that have passed a barrier: `mode` of the table.
+    /// What a subtask does with channels that have passed a barrier: `mode`, `unaligned` and `aligned-timeout` of the
+    /// table.
     pub alignment: Alignment,
     /// From the end of one to the next trigger, at least.
     pub min_pause: Duration,

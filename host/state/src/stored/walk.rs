@@ -48,6 +48,7 @@ pub(super) fn walk<'a>(
             walk.count()?;
             walk.row()?;
         }
+        StateForm::Overtaken => walk.channel()?,
         _ => {
             while !walk.bytes.is_empty() {
                 walk.entry(form)?;
@@ -115,6 +116,25 @@ impl<'a, F: FnMut(Token<'a>)> Walk<'a, '_, F> {
         }
     }
 
+    /// The ends of a channel and what it had under way.
+    fn channel(&mut self) -> Result<(), StateError> {
+        self.count()?;
+        self.count()?;
+        while !self.bytes.is_empty() {
+            match self.flags()? {
+                ROWS => {
+                    for _ in 0..self.count()? {
+                        self.time()?;
+                        self.row()?;
+                    }
+                }
+                WATERMARK => self.time()?,
+                _ => return Err(StateError::DamagedChunk),
+            }
+        }
+        Ok(())
+    }
+
     /// An accumulator, or rows.
     fn content(&mut self, form: StateForm) -> Result<(), StateError> {
         match form {
@@ -178,6 +198,10 @@ impl<'a, F: FnMut(Token<'a>)> Walk<'a, '_, F> {
         Ok(())
     }
 }
+
+/// What an element of a channel is.
+pub(super) const ROWS: u8 = 0;
+pub(super) const WATERMARK: u8 = 1;
 
 /// The flag of a session that has an accumulator or rows.
 const HAS_CONTENT: u8 = 2;

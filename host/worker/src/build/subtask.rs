@@ -14,8 +14,8 @@ use millstream_operators::{
     WatermarkOperator, WatermarkSpec,
 };
 use millstream_task::{
-    Chain, ChainedOperator, CheckpointLink, GateChannel, Input, InputGate, Mailbox, Partitioner,
-    ResultPartition, SourceTask, SplitRequests, Subtask, Target, TaskError,
+    Chain, ChainedOperator, CheckpointLink, GateChannel, Input, InputGate, Mailbox, OutgoingChannel,
+    Partitioner, ResultPartition, SourceTask, SplitRequests, Subtask, Target, TaskError,
 };
 use millstream_types::{Attempt, Schema};
 
@@ -174,8 +174,11 @@ impl SubtaskBuilder {
             .gate(&ids, GateBudget::of_channels(ids.len()))
             .map_err(|e| self.transport_failed(e))?;
         let port = |c: &millstream_graph::Channel| self.plan.job.edges[c.edge.0].input.index();
-        let with_port =
-            channels.iter().zip(receivers).map(|((_, c), receiver)| GateChannel { port: port(c), receiver });
+        let with_port = channels.iter().zip(receivers).map(|((_, c), receiver)| GateChannel {
+            id: channel_id(c),
+            port: port(c),
+            receiver,
+        });
         Ok(InputGate::new(with_port.collect()))
     }
 
@@ -184,9 +187,15 @@ impl SubtaskBuilder {
         let (mut partitions, mut edges) = (Vec::new(), Vec::new());
         for (index, edge) in self.plan.job.edges_out_of(self.subtask.vertex) {
             let all = self.plan.execution.channels_out_of(&self.plan.job, &self.subtask);
-            let open = |c| self.transport.sender(channel_id(c)).map_err(|e| self.transport_failed(e));
-            let senders =
-                all.filter(|(_, c)| c.edge == index).map(|(_, c)| open(c)).collect::<Result<Vec<_>, _>>()?;
+            let open = |c| {
+                let id = channel_id(c);
+                let sender = self.transport.sender(id).map_err(|e| self.transport_failed(e))?;
+                Ok(OutgoingChannel { id, sender })
+            };
+            let senders = all
+                .filter(|(_, c)| c.edge == index)
+                .map(|(_, c)| open(c))
+                .collect::<Result<Vec<_>, TaskError>>()?;
             let timeout = self.plan.logical.job.buffer_timeout;
             partitions.push(ResultPartition::new(
                 self.partitioner(edge),

@@ -6,6 +6,7 @@ use millstream_snapshot::{OperatorMetadata, SnapshotKind, SnapshotMetadata};
 use millstream_types::{BarrierKind, Column, MaxParallelism};
 
 use super::{program::ProgramContent, store::Stored};
+use crate::edges::EdgeName;
 
 /// Who takes part in the checkpoints of a job.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(crate) struct Layout {
     pub(crate) keys: BTreeMap<String, Vec<Column>>,
     /// How operators cut time into windows; those that do not are not there.
     pub(crate) windows: BTreeMap<String, String>,
+    /// The exchanges by position, for what is under way on them.
+    pub(crate) edges: Vec<EdgeName>,
     /// What savepoints have besides state.
     pub(crate) program: Arc<ProgramContent>,
     /// First the subtasks, by vertex and then by index, then the enumerators.

@@ -7,6 +7,8 @@ use millstream_storage::{RunStore, SnapshotFolder, StorageError};
 use millstream_task::TaskSnapshot;
 use millstream_types::{OperatorId, StatePart};
 
+use super::{collect::Layout, in_flight::with_in_flight};
+
 /// The snapshot of a participant, stored: by operator.
 pub(crate) type Stored = Vec<(OperatorId, SubtaskMetadata)>;
 
@@ -46,13 +48,19 @@ pub(crate) struct Base {
     pub(crate) subtask: usize,
 }
 
-/// Stores what a participant has.
+/// Stores what a participant has; rows that were under way are those of `layout`.
 pub(crate) async fn store_snapshot(
     folder: &SnapshotFolder,
+    layout: &Arc<Layout>,
     participant: usize,
-    snapshot: TaskSnapshot,
+    mut snapshot: TaskSnapshot,
     base: Base,
 ) -> Result<Stored, StoreError> {
+    if snapshot.in_flight.is_some() {
+        let layout = layout.clone();
+        let encoded = tokio::task::spawn_blocking(move || with_in_flight(snapshot, &layout.edges)).await;
+        snapshot = encoded.expect("encoding does not panic, and nobody cancels it");
+    }
     let bytes: usize = parts(&snapshot).map(StatePart::len).sum();
     if bytes + base.inline_bytes(&snapshot) <= INLINE {
         return describe(&snapshot, |id, part| {

@@ -7,9 +7,18 @@ use millstream_state::{EVENT_TIMERS, PROCESSING_TIMERS};
 use millstream_task::{ENUMERATOR, SPLITS};
 use millstream_types::{Column, DataType, FunctionKind, Redistribution, State, StateForm, StateKind};
 
-/// What every operator of a plan keeps.
+use crate::edges::EdgeName;
+
+/// What every operator of a plan keeps, and what is under way between them.
 pub(super) fn wanted(plan: &Plan) -> Vec<WantedOperator> {
-    plan.logical.nodes.iter().map(wanted_of).collect()
+    let mut wanted: Vec<WantedOperator> = plan.logical.nodes.iter().map(wanted_of).collect();
+    for edge in &plan.logical.edges {
+        let EdgeName { name, schema, .. } = EdgeName::of(plan, edge);
+        let state = WantedState { columns: schema.columns(), ..own(&name, StateForm::Overtaken) };
+        wanted[edge.from.0].states.push(state.clone());
+        wanted[edge.to.0].states.push(state);
+    }
+    wanted
 }
 
 fn wanted_of(node: &LogicalNode) -> WantedOperator {
@@ -28,13 +37,7 @@ fn wanted_of(node: &LogicalNode) -> WantedOperator {
 /// The columns by which an operator is keyed; none if it is not.
 pub(crate) fn key_of(node: &LogicalNode) -> Vec<Column> {
     let key = node.function().and_then(|function| function.key.as_ref());
-    let fields = key.map(|key| key.schema.fields()).unwrap_or_default();
-    let column = |field: &millstream_types::Field| Column {
-        name: field.name.clone(),
-        data_type: field.data_type,
-        nullable: field.nullable,
-    };
-    fields.iter().map(column).collect()
+    key.map(|key| key.schema.columns()).unwrap_or_default()
 }
 
 /// How an operator cuts time into windows that all keys share; empty if it does not. What two windows that are cut

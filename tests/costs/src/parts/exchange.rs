@@ -11,8 +11,8 @@ use millstream_operator::{
     SplitEnumerator,
 };
 use millstream_task::{
-    Chain, ChainedOperator, GateChannel, Input, InputGate, Mailbox, Partitioner, ResultPartition, SourceTask,
-    SplitRequests, SplitService, Subtask, SubtaskEnd, Target,
+    Chain, ChainedOperator, GateChannel, Input, InputGate, Mailbox, OutgoingChannel, Partitioner,
+    ResultPartition, SourceTask, SplitRequests, SplitService, Subtask, SubtaskEnd, Target,
 };
 use millstream_types::{Batch, DataType, MIN_WATERMARK, MaxParallelism};
 use tokio::{runtime::Runtime, sync::watch, task::LocalSet};
@@ -66,8 +66,11 @@ impl Work for Exchange {
 }
 
 fn sender(transport: &LocalTransport, source: Repeat, splits: SplitRequests, targets: u32) -> Subtask {
-    let senders =
-        (0..targets).map(|target| transport.sender(channel(target)).expect("a new channel")).collect();
+    let open = |target| {
+        let id = channel(target);
+        OutgoingChannel { id, sender: transport.sender(id).expect("a new channel") }
+    };
+    let senders = (0..targets).map(open).collect();
     let partitioner = Partitioner::Hash { columns: vec![0], max_parallelism: MaxParallelism::DEFAULT };
     // No row waits for its company for so long: only full buffers and the end send any on.
     let edge = ResultPartition::new(partitioner, senders, Duration::from_secs(3600), 0);
@@ -78,7 +81,8 @@ fn sender(transport: &LocalTransport, source: Repeat, splits: SplitRequests, tar
 
 fn receiver(transport: &LocalTransport, target: u32) -> Subtask {
     let gate = transport.gate(&[channel(target)], GateBudget::default()).expect("a new channel");
-    let channels = gate.into_iter().map(|receiver| GateChannel { port: 0, receiver }).collect();
+    let id = channel(target);
+    let channels = gate.into_iter().map(|receiver| GateChannel { id, port: 0, receiver }).collect();
     let end = ChainedOperator { operator: Some(Box::new(Discard)), ctx: place(), outputs: vec![Vec::new()] };
     let input = Input::Gate(Box::new(InputGate::new(channels)));
     subtask(input, Chain::new(vec![end], Vec::new()))
