@@ -179,6 +179,9 @@ pub(crate) fn checkpoint_line(checkpoints: &CheckpointStatus) -> String {
     if let Some(last) = &checkpoints.last {
         line +=
             &format!("; the last one, {}, took {} ms for {} bytes", last.id, last.took_ms, count(last.bytes));
+        if let Some(in_flight) = last.in_flight_bytes {
+            line += &format!(", {} of them in flight", count(in_flight));
+        }
     }
     if checkpoints.savepoints > 0 {
         line += &format!("; {} savepoints", checkpoints.savepoints);
@@ -213,11 +216,15 @@ mod tests {
     fn checkpoints_are_told_with_what_became_of_them() {
         let mut status = CheckpointStatus { completed: 3, ..CheckpointStatus::default() };
         assert_eq!(checkpoint_line(&status), "checkpoints: 3 complete, 0 failed");
-        status.last = Some(CompletedCheckpoint { id: 7, took_ms: 12, bytes: 48_210 });
+        status.last = Some(CompletedCheckpoint { id: 7, took_ms: 12, bytes: 48_210, in_flight_bytes: None });
         status.last_failed = Some(FailedCheckpoint { id: 5, reason: "disk full".into() });
         (status.failed, status.savepoints) = (1, 2);
         let line = "checkpoints: 3 complete, 1 failed; the last one, 7, took 12 ms for 48,210 bytes; 2 savepoints; 5 failed: disk full";
         assert_eq!(checkpoint_line(&status), line);
+        status.last =
+            Some(CompletedCheckpoint { id: 8, took_ms: 3, bytes: 48_210, in_flight_bytes: Some(1200) });
+        let line = checkpoint_line(&status);
+        assert!(line.contains("8, took 3 ms for 48,210 bytes, 1,200 of them in flight;"), "{line}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod subject;
 mod support;
 
+mod backpressure;
 mod bad_input;
 mod cli_languages;
 mod cli_new;

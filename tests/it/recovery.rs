@@ -11,7 +11,8 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    subject::{OFTEN, Subject, assert_same},
+    backpressure::slow,
+    subject::{OFTEN, OFTEN_OVERTAKING, OFTEN_UNALIGNED, Subject, assert_same},
     support::finish,
 };
 
@@ -75,6 +76,35 @@ fn word_count_killed_at_any_moment() {
 fn sliding_windows_killed_at_any_moment() {
     let paced = ("records = 1000000", "records = 150000\nrate = 200000");
     kill(|| Subject::example("nexmark-q5", &[OFTEN, paced]), 6, 900, 0x5eed_0004);
+}
+
+#[test]
+fn unaligned_flights_killed_at_any_moment() {
+    kill(|| Subject::example("delays", &[OFTEN_UNALIGNED]), 4, 300, 0x5eed_0011);
+}
+
+#[test]
+fn unaligned_sessions_killed_at_any_moment() {
+    kill(|| Subject::example("rotations", &[OFTEN_OVERTAKING]), 4, 300, 0x5eed_0012);
+}
+
+#[test]
+fn unaligned_word_count_killed_at_any_moment() {
+    let split = ("format = \"jsonl\"\nschema", "format = \"jsonl\"\nsplit-size = \"2KiB\"\nschema");
+    kill(|| Subject::example("wordcount", &[OFTEN_UNALIGNED, split]), 4, 250, 0x5eed_0013);
+}
+
+#[test]
+fn unaligned_sliding_windows_killed_at_any_moment() {
+    let rows = ("records = 1000000", "records = 500000");
+    kill(|| Subject::example("nexmark-q5", &[OFTEN_UNALIGNED, rows]), 6, 700, 0x5eed_0014);
+}
+
+/// Full channels: every checkpoint has megabytes of rows under way.
+#[test]
+fn slow_counts_killed_at_any_moment() {
+    kill(|| slow("interval = \"20ms\", unaligned = true"), 6, 1500, 0x5eed_0015);
+    kill(|| slow("interval = \"20ms\", unaligned = true, aligned-timeout = \"30ms\""), 4, 1500, 0x5eed_0016);
 }
 
 /// Counts by key until a timer a key, with far more keys than the cache of a subtask has room for.

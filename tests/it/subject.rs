@@ -185,3 +185,11 @@ pub(crate) fn assert_same(found: &[String], expected: &[String], what: &str) {
 /// Checkpoints as often as they can be had.
 pub(crate) const OFTEN: (&str, &str) =
     ("parallelism = 2", "parallelism = 2\ncheckpoint = { interval = \"5ms\" }");
+
+/// The same, and barriers overtake rows: at once, or where a moment is not enough.
+pub(crate) const OFTEN_UNALIGNED: (&str, &str) =
+    ("parallelism = 2", "parallelism = 2\ncheckpoint = { interval = \"5ms\", unaligned = true }");
+pub(crate) const OFTEN_OVERTAKING: (&str, &str) = (
+    "parallelism = 2",
+    "parallelism = 2\ncheckpoint = { interval = \"5ms\", unaligned = true, aligned-timeout = \"2ms\" }",
+);

@@ -65,6 +65,10 @@ struct Figures {
     bytes: u64,
     /// Bytes of those that were written for it.
     changed_bytes: u64,
+    /// Whether its barrier has overtaken rows in channels.
+    unaligned: bool,
+    /// Bytes of those.
+    in_flight_bytes: u64,
     /// Bytes of state by operator.
     operators: BTreeMap<String, u64>,
 }
@@ -79,6 +83,8 @@ impl Figures {
             pause_ms: metadata.pause_micros() as f64 / 1000.0,
             bytes: metadata.state_bytes(),
             changed_bytes: metadata.states().map(own_bytes).sum(),
+            unaligned: metadata.is_unaligned(),
+            in_flight_bytes: metadata.in_flight_bytes(),
             operators: operators
                 .map(|o| (o.id.clone(), o.states().map(StateMetadata::bytes).sum()))
                 .collect(),
@@ -149,6 +155,7 @@ fn table(lines: &[Line]) -> String {
         "time",
         "bytes",
         "changed",
+        "in flight",
         "took ms",
         "aligned ms",
         "paused ms",
@@ -163,20 +170,21 @@ fn table(lines: &[Line]) -> String {
                 time(f.triggered),
                 count(f.bytes),
                 count(f.changed_bytes),
+                if f.unaligned { count(f.in_flight_bytes) } else { "aligned".to_owned() },
                 f.duration_ms.to_string(),
                 format!("{:.1}", f.alignment_ms),
                 format!("{:.1}", f.pause_ms),
                 operators(&f.operators),
             ],
             (None, problem) => {
-                let mut cells = [const { String::new() }; 7];
-                cells[6] = problem.clone().unwrap_or_default();
+                let mut cells = [const { String::new() }; 8];
+                cells[7] = problem.clone().unwrap_or_default();
                 cells
             }
         };
         table.add_row(start.into_iter().chain(middle).chain([line.path.clone()]));
     }
-    for column in table.column_iter_mut().skip(4).take(5) {
+    for column in table.column_iter_mut().skip(4).take(6) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.trim_fmt()

@@ -17,13 +17,13 @@ pub(super) fn read(job: &mut TableReader<'_>) -> Option<CheckpointSpec> {
     let mode = table.choice("mode", &MODES);
     let unaligned = table.boolean("unaligned");
     let limit = table.duration("aligned-timeout");
-    spec.alignment = alignment(&table, mode, unaligned, limit);
     if let Some(pause) = table.duration("min-pause") {
         spec.min_pause = pause.value;
     }
     if let Some(timeout) = table.positive_duration("timeout") {
         spec.timeout = timeout.value;
     }
+    spec.alignment = alignment(&table, mode, unaligned, limit.filter(|limit| in_time(&table, limit, &spec)));
     if let Some(most) = table.integer("max-concurrent", 1, 100) {
         spec.max_concurrent = most.value as u32;
     }
@@ -35,6 +35,19 @@ pub(super) fn read(job: &mut TableReader<'_>) -> Option<CheckpointSpec> {
     }
     table.finish();
     Some(spec)
+}
+
+/// Whether a barrier that overtakes after so long can do any good.
+fn in_time(table: &TableReader<'_>, limit: &Spanned<Duration>, spec: &CheckpointSpec) -> bool {
+    let in_time = limit.value < spec.timeout;
+    if !in_time {
+        let message = format!(
+            "`aligned-timeout` is {:?}, and the checkpoint is given up after {:?}: expected less than its `timeout`",
+            limit.value, spec.timeout
+        );
+        table.problems.push(Problem::error(message).at(&limit.span, "too long"));
+    }
+    in_time
 }
 
 /// What becomes of channels that have passed a barrier.
@@ -54,8 +67,8 @@ fn alignment(
         return aligned;
     };
     if let Some(mode) = mode.filter(|_| aligned == Alignment::AtLeastOnce) {
-        let message = "a checkpoint that waits for no channel anyway cannot be unaligned: barriers overtake rows so that \
-                       each counts exactly once without waiting";
+        let message = "`unaligned` does not go with `mode = \"at-least-once\"`, which waits for no channel anyway: \
+                       barriers overtake rows so that each counts exactly once without waiting";
         let help = "leave out `mode`, or `unaligned`";
         table
             .problems

@@ -1,8 +1,9 @@
 //! Values of the wrong type or out of range, and keys that are missing.
 
 use expect_test::expect;
+use millstream_types::Alignment;
 
-use crate::support::{check, check_edited};
+use crate::support::{check, check_edited, edited, plan};
 
 #[test]
 fn state_on_disk() {
@@ -70,6 +71,58 @@ fn state_on_disk() {
                ·                                                   ╰── not known here
                ╰────
               help: known keys: backend, memory, dir
+        "#]],
+    );
+}
+
+#[test]
+fn unaligned_checkpoints() {
+    let with = |checkpoint: &str| format!("parallelism = 2\ncheckpoint = {{ {checkpoint} }}");
+    let alignment = |checkpoint: &str| {
+        let plan = plan(&edited(&[("parallelism = 2", &with(checkpoint))])).expect("fits");
+        plan.logical.job.checkpoint.expect("it is there").alignment
+    };
+    assert_eq!(alignment("unaligned = false"), Alignment::Aligned);
+    assert_eq!(alignment("unaligned = true, aligned-timeout = \"0s\""), Alignment::Unaligned);
+    let ten = Alignment::AlignedFor(std::time::Duration::from_secs(10));
+    assert_eq!(alignment("mode = \"exactly-once\", unaligned = true, aligned-timeout = \"10s\""), ten);
+    check_edited(
+        &[("parallelism = 2", &with("mode = \"at-least-once\", unaligned = true, aligned-timeout = \"1s\""))],
+        expect![[r#"
+            refused
+              × `unaligned` does not go with `mode = "at-least-once"`, which waits for no channel anyway: barriers
+              │ overtake rows so that each counts exactly once without waiting
+               ╭─[jobs/job.toml:4:23]
+             4 │ checkpoint = { mode = "at-least-once", unaligned = true, aligned-timeout = "1s" }
+               ·                       ───────┬───────              ──┬─
+               ·                              │                       ╰── here
+               ·                              ╰── this mode
+               ╰────
+              help: leave out `mode`, or `unaligned`
+        "#]],
+    );
+    check_edited(
+        &[("parallelism = 2", &with("unaligned = false, aligned-timeout = \"10s\""))],
+        expect![[r#"
+            refused
+              × `aligned-timeout` says when barriers overtake, which they do only with `unaligned = true`
+               ╭─[jobs/job.toml:4:53]
+             4 │ checkpoint = { unaligned = false, aligned-timeout = "10s" }
+               ·                                                     ──┬──
+               ·                                                       ╰── here
+               ╰────
+        "#]],
+    );
+    check_edited(
+        &[("parallelism = 2", &with("unaligned = true, aligned-timeout = \"10s\", timeout = \"5s\""))],
+        expect![[r#"
+            refused
+              × `aligned-timeout` is 10s, and the checkpoint is given up after 5s: expected less than its `timeout`
+               ╭─[jobs/job.toml:4:52]
+             4 │ checkpoint = { unaligned = true, aligned-timeout = "10s", timeout = "5s" }
+               ·                                                    ──┬──
+               ·                                                      ╰── too long
+               ╰────
         "#]],
     );
 }

@@ -1,8 +1,8 @@
-//! Work, memory, stack and log without end.
+//! Work, memory, stack and log without end, or with an end that is far.
 
 use std::hint::black_box;
 
-use millstream::{Function, info};
+use millstream::{Collector, Function, Output, ValueState, info};
 
 use crate::panics::Number;
 
@@ -50,3 +50,37 @@ pub fn floods_the_log(number: Number) {
         info!("{} {line}", number.n);
     }
 }
+
+/// Counts rows by key, and takes its time over each.
+#[derive(Function)]
+pub struct Dawdler {
+    count: ValueState<i64>,
+}
+
+/// So many rows of a key have been counted.
+#[derive(Output)]
+pub struct Counted {
+    /// The key.
+    pub key: i64,
+    /// A multiple of ten.
+    pub rows: i64,
+}
+
+/// Says of every tenth row of a key how many there have been.
+#[millstream::process(name = "dawdles")]
+impl Dawdler {
+    fn process(&mut self, key: i64, number: Number, out: &mut Collector<Counted>) {
+        let mut n = number.n;
+        for _ in 0..DAWDLE {
+            n = black_box(n).wrapping_add(1);
+        }
+        let rows = self.count.get().map_or(1, |rows| rows + 1);
+        self.count.set(rows);
+        if rows % 10 == 0 {
+            out.emit(Counted { key, rows });
+        }
+    }
+}
+
+/// Rounds over a row, ten microseconds or more.
+const DAWDLE: u32 = 25_000;

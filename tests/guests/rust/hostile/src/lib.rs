@@ -3,7 +3,7 @@
 mod endless;
 mod panics;
 
-pub use endless::{Recursor, allocates, floods_the_log, loops};
+pub use endless::{Dawdler, Recursor, allocates, floods_the_log, loops};
 pub use panics::{OpenPanics, TimerPanics, panics_on_open, panics_on_row, poison};
 
 millstream::module! {
@@ -18,5 +18,6 @@ millstream::module! {
         allocates,
         Recursor,
         floods_the_log,
+        Dawdler,
     ],
 }
