@@ -8,6 +8,7 @@ mod flink;
 mod measure;
 mod millstream;
 mod native;
+mod pairs;
 mod probe;
 mod process;
 mod report;
@@ -18,7 +19,13 @@ use std::{path::PathBuf, process::ExitCode};
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
-use crate::{flink::Flink, measure::Measurement, millstream::Millstream, native::Native, workload::Workload};
+use crate::{
+    flink::Flink,
+    measure::Measurement,
+    millstream::{Keeping, Millstream},
+    native::Native,
+    workload::Workload,
+};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -47,6 +54,12 @@ struct Args {
     /// Compare the order-independent checksum of a million records with the expected one, and measure nothing
     #[arg(long)]
     check: bool,
+    /// Take a checkpoint every so often, and measure what that costs: each round is a pair of runs, without and with
+    #[arg(long, value_name = "INTERVAL", conflicts_with_all = ["flink", "check"])]
+    checkpoints: Option<String>,
+    /// Keep state in RocksDB, with so much memory for it
+    #[arg(long, value_name = "MEMORY", conflicts_with = "check")]
+    rocksdb: Option<String>,
     /// Write the measurements as a JSON array
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -74,6 +87,9 @@ fn run(args: &Args) -> Result<()> {
     if args.check {
         return check(&workloads, args, &millstream, &native);
     }
+    if let Some(interval) = &args.checkpoints {
+        return pairs::run(&workloads, args, interval, &millstream);
+    }
     let flink = args.flink.then(|| Flink::find(args.flink_seconds)).transpose()?;
     let medians = measure::medians(&rounds(&workloads, args, &millstream, &native, flink.as_ref())?);
     if !medians.is_empty() {
@@ -87,6 +103,12 @@ fn run(args: &Args) -> Result<()> {
     all.extend(probed.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?);
     std::fs::write(path, serde_json::to_string_pretty(&all)?)
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+impl Args {
+    fn keeping(&self) -> Keeping {
+        Keeping { checkpoints: None, rocksdb: self.rocksdb.clone() }
+    }
 }
 
 /// The probes and workloads of these names; all of both if there is none.
@@ -117,7 +139,7 @@ fn rounds(
         for workload in workloads {
             for &parallelism in &args.parallelism {
                 report::note(&format!("round {round} of {}: {} p={parallelism}", args.rounds, workload.name));
-                measured.push(millstream.measure(workload, parallelism, args.seconds)?);
+                measured.push(millstream.measure(workload, parallelism, args.seconds, &args.keeping())?.0);
                 if Native::has(workload) {
                     measured.push(native.measure(workload, parallelism, args.seconds)?);
                 }

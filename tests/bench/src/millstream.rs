@@ -22,6 +22,28 @@ pub(crate) struct Millstream {
     folder: TempDir,
 }
 
+/// How a job keeps its state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Keeping {
+    /// The time between two checkpoints; none without checkpoints.
+    pub(crate) checkpoints: Option<String>,
+    /// The memory that state may take, with RocksDB behind it; none for state in memory.
+    pub(crate) rocksdb: Option<String>,
+}
+
+impl Keeping {
+    /// The lines of `[job]` that say so, with all files in `folder`.
+    fn settings(&self, folder: &str) -> String {
+        let checkpoint = self.checkpoints.as_ref().map(|interval| {
+            format!("checkpoint = {{ interval = \"{interval}\", dir = \"{folder}/checkpoints\" }}\n")
+        });
+        let state = self.rocksdb.as_ref().map(|memory| {
+            format!("state = {{ backend = \"rocksdb\", memory = \"{memory}\", dir = \"{folder}/state\" }}\n")
+        });
+        checkpoint.into_iter().chain(state).collect()
+    }
+}
+
 impl Millstream {
     /// Finds the command beside this program, and the guests in the folder of all builds.
     pub(crate) fn find() -> Result<Self> {
@@ -55,13 +77,19 @@ impl Millstream {
     }
 
     /// Runs a workload for some seconds.
-    pub(crate) fn measure(&self, workload: &Workload, parallelism: u32, seconds: f64) -> Result<Measurement> {
-        let summary = self.run(workload, parallelism, End::Seconds(seconds), false)?;
+    pub(crate) fn measure(
+        &self,
+        workload: &Workload,
+        parallelism: u32,
+        seconds: f64,
+        keeping: &Keeping,
+    ) -> Result<(Measurement, Summary)> {
+        let summary = self.run(workload, parallelism, End::Seconds(seconds), false, keeping)?;
         let operators = summary["operators"].as_array().context("the summary has no operators")?;
         let source = operators.iter().find(|o| o["name"] == workload.source);
         let records = source.and_then(|s| s["records-in"].as_f64()).context("the summary has no source")?;
         let elapsed = number(&summary, "/elapsed-ms")? / 1000.0;
-        Ok(Measurement {
+        let measurement = Measurement {
             workload: workload.name.to_owned(),
             engine: Engine::Millstream,
             parallelism,
@@ -69,20 +97,42 @@ impl Millstream {
             cpu_seconds_per_million: number(&summary, "/process/cpu-seconds")? / records * 1e6,
             peak_rss_mb: number(&summary, "/process/peak-memory")? / 1e6,
             latency: latency(&summary),
-        })
+        };
+        Ok((measurement, Summary(summary)))
     }
 
     /// Runs a workload over a million records and adds its output up.
     pub(crate) fn checksum(&self, workload: &Workload, parallelism: u32) -> Result<Checksum> {
-        let summary = self.run(workload, parallelism, End::Records(CHECKED), true)?;
+        let summary = self.run(workload, parallelism, End::Records(CHECKED), true, &Keeping::default())?;
         let found = summary.pointer("/results/checksum").cloned().context("the summary has no checksum")?;
         Ok(serde_json::from_value(found)?)
     }
 
-    fn run(&self, workload: &Workload, parallelism: u32, end: End, checked: bool) -> Result<Value> {
+    fn run(
+        &self,
+        workload: &Workload,
+        parallelism: u32,
+        end: End,
+        checked: bool,
+        keeping: &Keeping,
+    ) -> Result<Value> {
+        // What one run has stored is not what the next one finds.
+        let files = TempDir::new_in(self.folder.path())?;
+        let settings = keeping.settings(files.path().to_str().context("a folder whose name is not Unicode")?);
         let job = self.folder.path().join(format!("{}.toml", workload.name));
-        fs::write(&job, workload.job(self.guests()?, end, checked))?;
+        fs::write(&job, workload.job(self.guests()?, end, checked, &settings))?;
         run_job(&self.command, &job, parallelism)
+    }
+}
+
+/// What the command says at the end of a job.
+pub(crate) struct Summary(Value);
+
+impl Summary {
+    /// How many checkpoints were complete, and how many failed.
+    pub(crate) fn checkpoints(&self) -> Result<(u64, u64)> {
+        let of = |name: &str| self.0.pointer(&format!("/checkpoints/{name}")).and_then(Value::as_u64);
+        Ok((of("completed").context("the summary has no checkpoints")?, of("failed").unwrap_or_default()))
     }
 }
 

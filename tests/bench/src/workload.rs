@@ -81,13 +81,14 @@ pub(crate) fn select(names: &[String]) -> Result<Vec<&'static Workload>> {
 }
 
 impl Workload {
-    /// The job file, with its modules in the folder `guests`.
-    pub(crate) fn job(&self, guests: &str, end: End, checked: bool) -> String {
+    /// The job file, with its modules in the folder `guests`, and `settings` as further lines of `[job]`.
+    pub(crate) fn job(&self, guests: &str, end: End, checked: bool, settings: &str) -> String {
         let end = match end {
             End::Records(records) => format!("records = {records}"),
             End::Seconds(seconds) => format!("seconds = {seconds:?}"),
         };
-        self.job.replace("{guests}", guests).replace("{end}", &end).replace("{sink}", &self.sink(checked))
+        let job = self.job.replacen("[job]\n", &format!("[job]\n{settings}"), 1);
+        job.replace("{guests}", guests).replace("{end}", &end).replace("{sink}", &self.sink(checked))
     }
 
     fn sink(&self, checked: bool) -> String {
