@@ -11,6 +11,7 @@ mod cli_languages;
 mod cli_new;
 mod conformance;
 mod crashes;
+mod disks;
 mod examples;
 mod faults;
 mod languages;
