@@ -9,7 +9,8 @@ use std::{
 };
 
 /// Folders of the repository with everything that the SDKs are made of. `tests` are not.
-const EMBEDDED: [&str; 5] = [
+const EMBEDDED: [&str; 6] = [
+    "guest-sdk/javascript/src",
     "guest-sdk/rust/src",
     "guest-sdk/rust/macros/src",
     "wit",
@@ -18,10 +19,10 @@ const EMBEDDED: [&str; 5] = [
 ];
 
 /// Files of theirs outside those.
-const FILES: [&str; 1] = ["guest-sdk/rust/Cargo.toml"];
+const FILES: [&str; 2] = ["guest-sdk/rust/Cargo.toml", "guest-sdk/javascript/package.json"];
 
 /// The endings of what is embedded.
-const ENDINGS: [&str; 5] = ["rs", "toml", "wit", "py", "typed"];
+const ENDINGS: [&str; 7] = ["rs", "toml", "wit", "py", "typed", "js", "ts"];
 
 fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::support::{Output, finish, guests};
+use crate::support::{Output, finish, guests, root};
 
 /// A folder of `cargo xtask guests` with the tools of a language, if it is there: where they are missing that says so.
 fn tools(name: &str) -> Option<PathBuf> {
@@ -66,6 +66,29 @@ fn a_python_project_of_each_kind() {
         finish(tests.env("PYTHONPATH", "src:.millstream/guest-sdk/python/src"))
     };
     check("python", &[tools.join("bin")], native, |_| ());
+}
+
+#[test]
+fn a_javascript_project_of_each_kind() {
+    project_with_npm("javascript");
+}
+
+#[test]
+fn a_typescript_project_of_each_kind() {
+    project_with_npm("typescript");
+}
+
+/// With the packages of the guest, as all want the same.
+fn project_with_npm(language: &str) {
+    let packages = root().join("tests/guests/javascript/node_modules");
+    if !packages.is_dir() {
+        return;
+    }
+    let ready = |project: &Path| {
+        std::os::unix::fs::symlink(&packages, project.join("node_modules")).expect("is not there yet");
+    };
+    let native = |project: &Path| finish(Command::new("npm").current_dir(project).arg("test"));
+    check(language, &[], native, ready);
 }
 
 #[test]

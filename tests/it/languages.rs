@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The languages that have an SDK beside Rust.
-const LANGUAGES: [&str; 1] = ["python"];
+const LANGUAGES: [&str; 2] = ["python", "javascript"];
 
 /// The languages whose conformance guest has been built. Where a compiler is missing `cargo xtask guests` says so; a run
 /// that decides about a change has them all.

@@ -4,6 +4,7 @@
 //! `pyproject.toml`, `package.json`, `go.mod`; C has none, so that there it is `millstream.toml`. What builds it is the
 //! language's own compiler, which has to be there; the interface definition is part of this crate.
 
+mod javascript;
 mod python;
 mod tool;
 
@@ -26,6 +27,8 @@ pub enum Language {
     Rust,
     /// With componentize-py.
     Python,
+    /// With componentize-js, TypeScript too.
+    JavaScript,
 }
 
 /// A project could not be built.
@@ -99,6 +102,7 @@ impl Language {
         let (file, word) = match self {
             Self::Rust => ("Cargo.toml", "cdylib"),
             Self::Python => ("pyproject.toml", "[tool.millstream]"),
+            Self::JavaScript => ("package.json", "\"millstream\""),
         };
         fs::read_to_string(directory.join(file)).is_ok_and(|text| text.contains(word))
     }
@@ -122,6 +126,7 @@ pub fn build_project(
             Ok(cargo::build_rust(&toolchain, directory, options, progress)?)
         }
         Some(Language::Python) => python::build(&project()?, progress),
+        Some(Language::JavaScript) => javascript::build(&project()?, progress),
     }
 }
 
@@ -131,6 +136,7 @@ pub(crate) struct Project {
     /// A folder for what is made on the way.
     pub(crate) work: PathBuf,
     pub(crate) log: PathBuf,
+    pub(crate) locked: bool,
     /// Folders in which to look for the compiler first.
     pub(crate) tools: Vec<PathBuf>,
 }
@@ -143,6 +149,7 @@ impl Project {
             directory: absolute(directory),
             work,
             log: options.log.clone(),
+            locked: options.locked,
             tools: options.tools.clone(),
         };
         project.write("wit/function.wit", WIT)?;
@@ -193,7 +200,11 @@ impl Project {
 }
 
 /// What makes a folder a project, and of which language.
-const MARKERS: [(&str, Language); 2] = [("Cargo.toml", Language::Rust), ("pyproject.toml", Language::Python)];
+const MARKERS: [(&str, Language); 3] = [
+    ("Cargo.toml", Language::Rust),
+    ("pyproject.toml", Language::Python),
+    ("package.json", Language::JavaScript),
+];
 
 /// The interface definition.
 const WIT: &str = include_str!("../../../wit/function.wit");

@@ -1,6 +1,7 @@
 //! `cargo xtask`: what one does with the workspace, one file a verb.
 
 mod bench;
+mod bindings;
 mod costs;
 mod demo;
 mod guests;
@@ -31,6 +32,8 @@ struct Arguments {
 enum Verb {
     /// Builds the guests of examples/ and tests/guests/, installing compilers where that is possible.
     Guests,
+    /// Writes the bindings of the interface that the SDK for C has in its folder.
+    Bindings,
     /// Builds the guests, then runs all tests.
     Test(test::Arguments),
     /// Runs three jobs over real flights, from nothing to results.
@@ -58,11 +61,12 @@ fn main() -> ExitCode {
 
 fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
     let workspace = Workspace::find()?;
-    if !matches!(verb, Verb::Guests) {
+    if !matches!(verb, Verb::Guests | Verb::Bindings) {
         native::require(printer)?;
     }
     match verb {
         Verb::Guests => guests::build_all(&workspace, printer).map(drop),
+        Verb::Bindings => bindings::write(&workspace, printer),
         Verb::Test(arguments) => test::run(&workspace, arguments, printer),
         Verb::Demo => demo::run(&workspace, printer),
         Verb::Bench(arguments) => bench::run(&workspace, arguments, printer),

@@ -49,8 +49,10 @@ pub(crate) fn test_sdks(workspace: &Workspace, printer: &Printer) -> Result<()> 
 }
 
 /// The folder of an SDK, and the program that tests it, with its arguments.
-const SDKS: &[(&str, &str, &[&str])] =
-    &[("guest-sdk/python", "python3", &["-B", "-m", "unittest", "discover", "-s", "tests"])];
+const SDKS: &[(&str, &str, &[&str])] = &[
+    ("guest-sdk/python", "python3", &["-B", "-m", "unittest", "discover", "-s", "tests"]),
+    ("guest-sdk/javascript", "node", &["--test", "tests/"]),
+];
 
 /// A tool and the package of Debian that has it.
 struct Tool {

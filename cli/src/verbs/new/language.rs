@@ -11,6 +11,10 @@ pub(crate) enum Language {
     Rust,
     /// With componentize-py
     Python,
+    /// With componentize-js
+    Javascript,
+    /// With componentize-js
+    Typescript,
 }
 
 /// Where a template goes, with places to fill in, and the template.
@@ -22,12 +26,18 @@ impl Language {
         match self {
             Self::Rust => "rust",
             Self::Python => "python",
+            Self::Javascript => "javascript",
+            Self::Typescript => "typescript",
         }
     }
 
     /// The folder of its SDK in the repository.
-    pub(crate) fn sdk(self) -> String {
-        format!("guest-sdk/{}", self.name())
+    pub(crate) fn sdk(self) -> &'static str {
+        match self {
+            Self::Rust => "guest-sdk/rust",
+            Self::Python => "guest-sdk/python",
+            Self::Javascript | Self::Typescript => "guest-sdk/javascript",
+        }
     }
 
     /// A file in that folder by which it is known, and a word in the file.
@@ -35,6 +45,7 @@ impl Language {
         match self {
             Self::Rust => ("Cargo.toml", "name = \"millstream-sdk\""),
             Self::Python => ("pyproject.toml", "name = \"millstream\""),
+            Self::Javascript | Self::Typescript => ("package.json", "\"name\": \"millstream\""),
         }
     }
 
@@ -43,6 +54,17 @@ impl Language {
         match self {
             Self::Rust => "src/lib.rs",
             Self::Python => "src/{{module}}.py",
+            Self::Javascript => "src/index.js",
+            Self::Typescript => "src/index.ts",
+        }
+    }
+
+    /// What makes the tools of a project be there, where it brings them itself.
+    pub(crate) fn install(self) -> Option<&'static str> {
+        match self {
+            Self::Rust => None,
+            Self::Python => Some("python3 -m venv .venv && .venv/bin/pip install componentize-py==0.25.1"),
+            Self::Javascript | Self::Typescript => Some("npm install"),
         }
     }
 
@@ -51,6 +73,7 @@ impl Language {
         match self {
             Self::Rust => "cargo test",
             Self::Python => "PYTHONPATH=src:{{sdk}}/src python3 -m unittest discover tests",
+            Self::Javascript | Self::Typescript => "npm test",
         }
     }
 
@@ -67,6 +90,27 @@ impl Language {
                     ("pyproject.toml", include_str!("../../../templates/python/pyproject.toml.in")),
                     (self.source(), function),
                     ("tests/test_{{function}}.py", test),
+                ]
+            }
+            Self::Javascript => {
+                let (function, test) = javascript(kind);
+                vec![
+                    ("package.json", include_str!("../../../templates/javascript/package.json.in")),
+                    (self.source(), function),
+                    ("tests/{{function}}.test.js", test),
+                ]
+            }
+            // Types are inferred, so that the same text does.
+            Self::Typescript => {
+                let (function, test) = javascript(kind);
+                vec![
+                    (
+                        "package.json",
+                        include_str!("../../../templates/javascript/package-typescript.json.in"),
+                    ),
+                    ("tsconfig.json", include_str!("../../../templates/javascript/tsconfig.json.in")),
+                    (self.source(), function),
+                    ("tests/{{function}}.test.ts", test),
                 ]
             }
         }
@@ -87,6 +131,10 @@ macro_rules! templates {
 
 fn rust(kind: Kind) -> &'static str {
     templates!("rust", kind, ".rs.in")
+}
+
+fn javascript(kind: Kind) -> (&'static str, &'static str) {
+    templates!("javascript", kind, ".js.in", ".test.js.in")
 }
 
 fn python(kind: Kind) -> (&'static str, &'static str) {

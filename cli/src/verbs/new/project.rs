@@ -38,7 +38,7 @@ impl Project {
         let sdk_path = sdk.dependency(language);
         let places = [("module", module.as_str()), ("sdk", &sdk_path)];
         let (source, native) = (fill(language.source(), &places), fill(language.native_test(), &places));
-        let commands = commands(&native, &wasm);
+        let commands = commands(language.install(), &native, &wasm);
         let values = [
             ("name", name),
             ("module", &module),
@@ -96,17 +96,25 @@ impl Project {
 }
 
 /// The commands that a project begins with, each with what it is for.
-fn commands(native: &str, wasm: &str) -> String {
+fn commands(install: Option<&str>, native: &str, wasm: &str) -> String {
     let to_wasm = format!("to WebAssembly: {wasm}");
     let over = format!("the job over {DATA}");
+    let install = install.map(|install| (install, "what builds it"));
     let lines = [
         (native, "the function by itself, natively"),
         ("millstream build", &to_wasm),
         ("millstream test", "through the module: what tests/*.jsonl feed in and expect"),
         ("millstream run job.toml", &over),
     ];
-    let width = lines.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
-    lines.map(|(command, what)| format!("    {command:width$}  # {what}")).join("\n")
+    let lines: Vec<(&str, &str)> = install.into_iter().chain(lines).collect();
+    // A line that is very long does not push the words beside the others out of sight.
+    let width = lines.iter().map(|(command, _)| command.len()).filter(|length| *length < 30).max();
+    let width = width.unwrap_or_default();
+    lines
+        .iter()
+        .map(|(command, what)| format!("    {command:width$}  # {what}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn write_new(path: &PathBuf, text: &str) -> io::Result<()> {

@@ -89,6 +89,7 @@ mod tests {
             assert!(has(path), "{path} is missing");
         }
         assert!(!SOURCES.iter().any(|(name, _)| name.contains("/tests/") || name.contains("/target/")));
+        assert!(has("guest-sdk/javascript/src/index.d.ts") && has("guest-sdk/javascript/package.json"));
         let size: usize = SOURCES.iter().map(|(_, text)| text.len()).sum();
         assert!(size < 2 << 20, "the SDK takes {size} bytes of the program");
     }

@@ -63,7 +63,7 @@ fn build_one(
 }
 
 /// Writes the bindings into a folder; returns those files that are compiled or linked.
-fn generate_bindings(wit: &Path, world: &str, folder: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn generate_bindings(wit: &Path, world: &str, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_path(wit).with_context(|| format!("cannot read {}", wit.display()))?;
     let world = resolve.select_world(&[package], Some(world))?;

@@ -28,13 +28,8 @@ pub(super) fn build(workspace: &Workspace, output: &Output, printer: &Printer) -
     if let Some(guests) = fresh {
         return Ok(Built::of(guests));
     }
-    if !is_on_path("npm") {
-        if let Some(remedy) = require(&Packages::new(PACKAGES), printer)? {
-            return Ok(Built::left_out(format!("the guests in JavaScript: {remedy}")));
-        }
-        if !is_on_path("npm") {
-            return Ok(Built::left_out("the guests in JavaScript: there is no npm"));
-        }
+    if let Some(reason) = require_npm(printer)? {
+        return Ok(Built::left_out(format!("the guests in JavaScript: {reason}")));
     }
     let folder = workspace.root.join(FOLDER);
     install_compiler(&folder, printer)?;
@@ -43,8 +38,19 @@ pub(super) fn build(workspace: &Workspace, output: &Output, printer: &Printer) -
     Ok(Built::of(guests?))
 }
 
+/// Makes npm be there, or says why it is not.
+pub(super) fn require_npm(printer: &Printer) -> Result<Option<String>> {
+    if is_on_path("npm") {
+        return Ok(None);
+    }
+    if let Some(remedy) = require(&Packages::new(PACKAGES), printer)? {
+        return Ok(Some(remedy));
+    }
+    Ok((!is_on_path("npm")).then(|| "there is no npm".to_owned()))
+}
+
 /// Installs what `package-lock.json` says, unless it did since that changed.
-fn install_compiler(folder: &Path, printer: &Printer) -> Result<()> {
+pub(super) fn install_compiler(folder: &Path, printer: &Printer) -> Result<()> {
     let installed =
         fs::metadata(folder.join("node_modules/.package-lock.json")).and_then(|file| file.modified());
     let wanted = fs::metadata(folder.join("package-lock.json")).and_then(|file| file.modified());

@@ -4,7 +4,7 @@
 //! for Rust, and each SDK has projects of its own. Where their compilers are missing and cannot be installed, they are left out, which is said, and which
 //! fails where the run decides about a change.
 
-mod c;
+pub(crate) mod c;
 mod javascript;
 mod output;
 mod projects;

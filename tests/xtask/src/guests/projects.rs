@@ -9,7 +9,7 @@ use anyhow::Result;
 use millstream_guest_build::{BuildOptions, COMPONENTIZE_PY, Packages, build_project};
 
 use super::output::{Guest, Output};
-use super::{Built, require};
+use super::{Built, javascript, require};
 use crate::printer::Printer;
 use crate::workspace::{Workspace, is_on_path, run_quietly};
 
@@ -102,9 +102,28 @@ fn prepare_python(workspace: &Workspace, printer: &Printer) -> Result<Result<Pat
     Ok(Ok(programs))
 }
 
-const LANGUAGES: [Language; 1] = [Language {
-    name: "Python",
-    sdk: "guest-sdk/python/src",
-    projects: &[Project { name: "conformance_python", folder: "tests/guests/python" }],
-    prepare: prepare_python,
-}];
+/// The packages of the projects themselves, as their lock files say.
+fn prepare_javascript(workspace: &Workspace, printer: &Printer) -> Result<Result<PathBuf, String>> {
+    if let Some(reason) = javascript::require_npm(printer)? {
+        return Ok(Err(reason));
+    }
+    for project in JAVASCRIPT {
+        javascript::install_compiler(&workspace.root.join(project.folder), printer)?;
+    }
+    // Node.js is where npm is.
+    Ok(Ok(PathBuf::new()))
+}
+
+const PYTHON: &[Project] = &[Project { name: "conformance_python", folder: "tests/guests/python" }];
+const JAVASCRIPT: &[Project] =
+    &[Project { name: "conformance_javascript", folder: "tests/guests/javascript" }];
+
+const LANGUAGES: [Language; 2] = [
+    Language { name: "Python", sdk: "guest-sdk/python/src", projects: PYTHON, prepare: prepare_python },
+    Language {
+        name: "JavaScript",
+        sdk: "guest-sdk/javascript/src",
+        projects: JAVASCRIPT,
+        prepare: prepare_javascript,
+    },
+];
