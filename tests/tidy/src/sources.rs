@@ -27,7 +27,7 @@ const GENERATED_BINDINGS: &str = "the bindings of the WIT package";
 const GENERATED: &[(&str, &str)] = &[];
 
 /// Files over their limit, and why they are not split.
-const LONG: &[(&str, &str)] = &[];
+const LONG: &[(&str, &str)] = &[("guest-sdk/c/src/module.c", GENERATED_BINDINGS)];
 
 /// Lines of a file of code, most of which have a fourth of it.
 const LONGEST: usize = 600;
