@@ -8,6 +8,7 @@ use crate::{
     bytes::Reader,
     checksum,
     encode::{FILE, HEADER, INLINE, MAGIC, NO_KEY_GROUP},
+    places,
 };
 
 impl SnapshotMetadata {
@@ -15,6 +16,9 @@ impl SnapshotMetadata {
     pub fn decode(file: &[u8]) -> Result<Self, SnapshotError> {
         let mut body = Reader::new(checked_body(file)?);
         let metadata = metadata(&mut body)?;
+        if let Some(problem) = places::problem(&metadata) {
+            return Err(body.malformed(problem));
+        }
         body.end()?;
         Ok(metadata)
     }

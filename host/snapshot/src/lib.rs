@@ -12,6 +12,7 @@ mod encode;
 mod error;
 mod evolution;
 mod metadata;
+mod places;
 mod redistribute;
 #[cfg(test)]
 mod tests;

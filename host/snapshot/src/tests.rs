@@ -233,10 +233,12 @@ fn metadata() -> impl Strategy<Value = SnapshotMetadata> {
     let columns = prop::collection::vec(column, 0..3).boxed();
     let key = columns.clone();
     let chunks = prop::collection::vec(chunk, 0..4);
-    let state = (".{0,5}", form, any::<u32>(), columns, chunks, any::<bool>()).prop_map(
-        |(name, form, version, columns, chunks, here)| {
+    // Two that lie at one place are as good as impossible.
+    let place = (any::<bool>(), any::<u64>());
+    let state = (".{0,5}", form, any::<u32>(), columns, chunks, place).prop_map(
+        |(name, form, version, columns, chunks, (here, at))| {
             let part = StatePart { name, form, version, columns, base: None, chunks };
-            let file = || StateMetadata::of_part(&part, Location::File("f".into()), 3);
+            let file = || StateMetadata::of_part(&part, Location::File("f".into()), at >> 8);
             if here { inline(&part) } else { file() }
         },
     );
@@ -279,4 +281,25 @@ proptest! {
         file.append(&mut body);
         drop(SnapshotMetadata::decode(&file));
     }
+}
+
+#[test]
+fn bytes_that_are_named_twice_and_files_of_others_are_refused() {
+    let refused = |change: fn(&mut StateMetadata), words: &str| {
+        let mut metadata = example();
+        let mut states = metadata.operators.iter_mut().flat_map(|operator| {
+            let subtasks = operator.subtasks.iter_mut().flat_map(|subtask| &mut subtask.states);
+            subtasks.chain(&mut operator.shared)
+        });
+        let in_file =
+            |state: &&mut StateMetadata| state.places.iter().any(|place| matches!(place, Location::File(_)));
+        change(states.find(in_file).expect("the example has one"));
+        let error = SnapshotMetadata::decode(&metadata.encode()).expect_err(words).to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    refused(|state| state.chunks.extend(state.chunks.clone()), "lie over each other");
+    refused(
+        |state| state.places[0] = Location::File("../../secret".into()),
+        "`../../secret` is no file beside it",
+    );
 }
