@@ -23,6 +23,7 @@ struct Disk {
 
 impl Disk {
     /// A new one; none where it cannot be had, which fails where nothing may be left out.
+    #[expect(clippy::print_stdout, reason = "whoever runs the tests has to see what was left out")]
     fn new() -> Option<Self> {
         let folder = TempDir::new().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("mount")).expect("it is empty");
