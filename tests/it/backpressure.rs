@@ -138,3 +138,66 @@ fn a_savepoint_has_nothing_under_way_and_is_exact() {
     subject.start(&[job, "--from", saved, "--parallelism", "3"]).end().success();
     assert_same(&subject.rows(), &expected, "from the savepoint");
 }
+
+/// The same with a function before that passes its rows on.
+fn with_copies(copies: &str) -> Subject {
+    let subject = slow(UNALIGNED);
+    let job = fs::read_to_string(subject.path("job.toml")).expect("it was written");
+    let two = format!(
+        "[module.nexmark]\npath = \"${{MILLSTREAM_GUESTS}}/nexmark.wasm\"\n\
+         [operator.copies]\nfunction = \"nexmark.q0\"\ninput = \"numbers\"\n{copies}\n[operator.counts]"
+    );
+    let job = job
+        .replace("[operator.counts]", &two)
+        .replace("input = \"numbers\"\n        key", "input = \"copies\"\n        key");
+    fs::write(subject.path("job.toml"), job.replace("records = 300000", "records = 150000"))
+        .expect("writable");
+    subject
+}
+
+#[test]
+fn rows_under_way_to_all_go_to_each_once() {
+    let subject = with_copies("partition = \"broadcast\"");
+    let expected = subject.undisturbed();
+    let job = subject.path("job.toml");
+    for at in 0..3 {
+        let arguments = [job.to_str().expect("text"), "--from", "latest"];
+        let running = subject.start(if at == 0 { &arguments[..1] } else { &arguments });
+        let to_all =
+            |line: &Value| has_much_under_way(line) && line["operators"]["copies"].as_u64() > Some(10_000);
+        wait_for(&subject, 1, to_all);
+        running.kill();
+    }
+    let refused = finish(subject.command().args(["--parallelism", "3"]));
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    let words = refused.stderr.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("under way to all 2 subtasks behind `numbers:0 -> copies:0 (broadcast)`"),
+        "{words}"
+    );
+    subject.run();
+    assert_same(&subject.rows(), &expected, "with broadcast rows");
+}
+
+#[test]
+fn rows_under_way_to_an_operator_that_is_chained_by_now_reach_it() {
+    let subject = with_copies("parallelism = 2");
+    let file = subject.path("job.toml");
+    let job = fs::read_to_string(&file).expect("it was written");
+    let job = job.replace("records = 150000", "records = 300000");
+    let wide = job.replace("connector = \"generator\"", "connector = \"generator\"\n        parallelism = 3");
+    fs::write(&file, &wide).expect("writable");
+    let expected = subject.undisturbed();
+    let running = subject.start(&[file.to_str().expect("text")]);
+    wait_for(&subject, 1, |line| {
+        has_much_under_way(line) && line["operators"]["copies"].as_u64() > Some(10_000)
+    });
+    running.kill();
+    fs::write(
+        &file,
+        wide.replace("input = \"numbers\"\nparallelism = 2", "input = \"numbers\"\nparallelism = 3"),
+    )
+    .expect("writable");
+    subject.run();
+    assert_same(&subject.rows(), &expected, "chained");
+}

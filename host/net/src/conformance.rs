@@ -148,7 +148,7 @@ fn a_receiver_that_goes_ends_the_sender(transport: &dyn Transport) {
     let (mut sender, receiver) = open(transport, 1, BUDGET);
     assert!(send(&mut *sender[0], batch(0, 1)));
     drop(receiver);
-    let sent = sender[0].poll_send(&mut Context::from_waker(Waker::noop()), &mut Some(batch(1, 1)));
+    let sent = sender[0].poll_send(&mut Context::from_waker(Waker::noop()), &mut Some(batch(1, 1).into()));
     assert!(matches!(sent, Poll::Ready(Err(_))));
 }
 
@@ -209,14 +209,14 @@ fn open(transport: &dyn Transport, channels: u32, budget: GateBudget) -> Ends {
 
 /// Whether the element went out without waiting.
 fn send(sender: &mut dyn ChannelSender, element: StreamElement) -> bool {
-    let mut element = Some(element);
+    let mut element = Some(element.into());
     let sent = sender.poll_send(&mut Context::from_waker(Waker::noop()), &mut element);
     assert_eq!(sent.is_ready(), element.is_none(), "what was not sent is still there");
     matches!(sent, Poll::Ready(Ok(())))
 }
 
 async fn deliver(sender: &mut dyn ChannelSender, element: StreamElement) -> Result<(), Disconnected> {
-    let mut element = Some(element);
+    let mut element = Some(element.into());
     poll_fn(|cx| sender.poll_send(cx, &mut element)).await
 }
 

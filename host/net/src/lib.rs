@@ -10,5 +10,6 @@ mod transport;
 
 pub use local::LocalTransport;
 pub use transport::{
-    Ahead, ChannelId, ChannelReceiver, ChannelSender, Disconnected, GateBudget, Transport, TransportError,
+    Ahead, ChannelId, ChannelReceiver, ChannelSender, Charged, Disconnected, GateBudget, Transport,
+    TransportError,
 };

@@ -20,12 +20,13 @@ use std::{
 };
 
 use futures_util::task::AtomicWaker;
-use millstream_protocol::{Admission, CreditLedger, credits_for};
+use millstream_protocol::{Admission, CreditLedger};
 use millstream_types::StreamElement;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::{
-    Ahead, ChannelId, ChannelReceiver, ChannelSender, Disconnected, GateBudget, Transport, TransportError,
+    Ahead, ChannelId, ChannelReceiver, ChannelSender, Charged, Disconnected, GateBudget, Transport,
+    TransportError,
 };
 
 /// Connects the subtasks of one process.
@@ -191,9 +192,6 @@ impl Link {
     }
 }
 
-/// An element with the credits that it holds.
-type Charged = (u32, StreamElement);
-
 struct SenderEnd {
     id: ChannelId,
     producer: Producer<Charged>,
@@ -204,30 +202,28 @@ struct SenderEnd {
 
 impl SenderEnd {
     /// Sends what `element` holds, or leaves it there.
-    fn try_send(&mut self, element: &mut Option<StreamElement>) -> Result<bool, Disconnected> {
+    fn try_send(&mut self, element: &mut Option<Charged>) -> Result<bool, Disconnected> {
         if self.producer.is_abandoned() {
             return Err(Disconnected(self.id));
         }
         let what = match element {
             None => return Ok(true),
-            Some(StreamElement::Batch(batch)) => {
-                return Ok(self.try_push(credits_for(batch.retained_bytes()), element));
-            }
-            Some(StreamElement::Barrier(barrier)) => Ahead::Barrier(barrier.clone()),
-            Some(StreamElement::EndOfInput) => Ahead::End,
-            Some(_) => return Ok(self.try_push(0, element)),
+            Some(Charged { element: StreamElement::Barrier(barrier), .. }) => Ahead::Barrier(barrier.clone()),
+            Some(Charged { element: StreamElement::EndOfInput, .. }) => Ahead::End,
+            Some(_) => return Ok(self.try_push(element)),
         };
         *element = None;
         self.link.announce(Event { place: self.sent, what });
         Ok(true)
     }
 
-    fn try_push(&mut self, cost: u32, element: &mut Option<StreamElement>) -> bool {
-        if self.producer.is_full() || (cost > 0 && !self.link.admit(cost)) {
+    fn try_push(&mut self, element: &mut Option<Charged>) -> bool {
+        let credits = element.as_ref().map_or(0, Charged::credits);
+        if self.producer.is_full() || (credits > 0 && !self.link.admit(credits)) {
             return false;
         }
         // Only this end pushes, so there is still room.
-        let pushed = element.take().is_none_or(|element| self.producer.push((cost, element)).is_ok());
+        let pushed = element.take().is_none_or(|element| self.producer.push(element).is_ok());
         self.sent += 1;
         self.link.receiver.wake();
         pushed
@@ -245,7 +241,7 @@ impl ChannelSender for LocalSender {
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
-        element: &mut Option<StreamElement>,
+        element: &mut Option<Charged>,
     ) -> Poll<Result<(), Disconnected>> {
         let end = match &mut self.end {
             Some(end) => end,
@@ -327,10 +323,10 @@ impl LocalReceiver {
                 Ahead::End => StreamElement::EndOfInput,
             });
         }
-        let (cost, element) = self.consumer.as_mut().filter(|_| more)?.pop().ok()?;
+        let Charged { credits, element } = self.consumer.as_mut().filter(|_| more)?.pop().ok()?;
         self.received += 1;
-        self.unreleased = cost;
-        if cost == 0 {
+        self.unreleased = credits;
+        if credits == 0 {
             // A full ring may hold the sender up as well as missing credit does.
             self.link.sender.wake();
         }
@@ -382,7 +378,7 @@ impl ChannelReceiver for LocalReceiver {
         // All of it was put there before the event. A look that is not committed takes nothing.
         let Ok(elements) = consumer.read_chunk(ahead) else { return Vec::new() };
         let (first, second) = elements.as_slices();
-        first.iter().chain(second).map(|(_, element)| element.clone()).collect()
+        first.iter().chain(second).map(|charged| charged.element.clone()).collect()
     }
 
     fn overtake(&mut self) {
@@ -398,7 +394,7 @@ impl Drop for LocalReceiver {
         let left = self
             .consumer
             .as_mut()
-            .map(|c| std::iter::from_fn(|| c.pop().ok()).map(|(cost, _)| cost).sum::<u32>());
+            .map(|c| std::iter::from_fn(|| c.pop().ok()).map(|charged| charged.credits).sum::<u32>());
         // The ring is given up before the sender is woken, so that it finds it abandoned.
         self.consumer = None;
         match self.unreleased + left.unwrap_or_default() {

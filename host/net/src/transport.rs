@@ -5,6 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use millstream_protocol::credits_for;
 use millstream_types::{Barrier, StreamElement};
 
 /// One channel of a job: an edge of the execution graph between two subtasks.
@@ -82,6 +83,35 @@ pub trait Transport: Send + Sync {
     ) -> Result<Vec<Box<dyn ChannelReceiver>>, TransportError>;
 }
 
+/// An element with the credits that it costs, which are found out once however often it is tried to send it.
+#[derive(Clone, Debug)]
+pub struct Charged {
+    pub(crate) credits: u32,
+    pub(crate) element: StreamElement,
+}
+
+impl From<StreamElement> for Charged {
+    fn from(element: StreamElement) -> Self {
+        let credits = match &element {
+            StreamElement::Batch(batch) => credits_for(batch.retained_bytes()),
+            _ => 0,
+        };
+        Self { credits, element }
+    }
+}
+
+impl Charged {
+    /// The element.
+    pub fn element(&self) -> &StreamElement {
+        &self.element
+    }
+
+    /// What it costs; events cost nothing.
+    pub fn credits(&self) -> u32 {
+        self.credits
+    }
+}
+
 /// The sending end of a channel.
 pub trait ChannelSender {
     /// Sends what `element` holds. Until there is credit, if it is data, and room, it stays there, nothing has been sent,
@@ -93,7 +123,7 @@ pub trait ChannelSender {
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
-        element: &mut Option<StreamElement>,
+        element: &mut Option<Charged>,
     ) -> Poll<Result<(), Disconnected>>;
 }
 

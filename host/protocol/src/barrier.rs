@@ -20,6 +20,8 @@
 //!                                  n given up
 //! ```
 //!
+//! Channels that all end send no barrier any more. One that may overtake does so then as if it stood before their ends.
+//!
 //! Barriers ascend on every channel, but one may be missing where a sender has given it up. A channel that goes on to a
 //! later barrier therefore never sends the ones that it has left out. A barrier does not overtake while an earlier one is
 //! being aligned, as that one's rows come first.
@@ -131,6 +133,11 @@ impl<T: Clone> Aligner<T> {
         self.pending.iter().any(|p| p.barrier.id == id && p.is_recording())
     }
 
+    /// Whether a barrier has come on some channel and nothing has come of it yet.
+    pub fn is_pending(&self, id: u64) -> bool {
+        self.pending.iter().any(|p| p.barrier.id == id)
+    }
+
     /// Whether nothing can come of a barrier any more.
     pub fn is_over(&self, id: u64) -> bool {
         id <= self.settled || self.given_up.contains(&id)
@@ -163,6 +170,16 @@ impl<T: Clone> Aligner<T> {
         for pending in self.pending.iter_mut().filter(|p| p.records(channel)) {
             pending.record(channel, [element.clone()]);
         }
+    }
+
+    /// No channel sends a barrier any more that everybody has been told of, as all of them end before it: it overtakes all
+    /// that they have ahead of their ends, which is to follow by [`Aligner::handle_end_ahead`]. It has to be one that may.
+    pub fn handle_absent(&mut self, barrier: Barrier) {
+        let at = self.pending.partition_point(|p| p.barrier.id < barrier.id);
+        let (passed, stage) = (self.ended.clone(), Stage::Aligning);
+        self.pending.insert(at, Pending { barrier, passed, stage });
+        self.pending[at].make_due();
+        self.settle();
     }
 
     /// A channel will end with this ahead of its end, all that has not been received, and send no barrier before.

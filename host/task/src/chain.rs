@@ -170,7 +170,7 @@ impl Chain {
 
     /// Whether outgoing edges have put something by.
     pub(crate) fn is_behind(&self) -> bool {
-        self.partitions.iter().any(ResultPartition::is_behind)
+        self.overdraft.is_used()
     }
 
     /// Sends what outgoing edges have put by.

@@ -7,7 +7,7 @@
 //! has come is taken before its turn, and what is ahead of it there is recorded.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -68,7 +68,7 @@ pub struct InputGate {
     /// When the first channel passed a barrier that others have not.
     aligning: BTreeMap<u64, Instant>,
     /// Barriers to come that may overtake.
-    expected: BTreeSet<u64>,
+    expected: BTreeMap<u64, Barrier>,
     /// Whether there has ever been a barrier that may.
     overtaking: bool,
     /// When the next barrier in sight may overtake, milliseconds since the epoch.
@@ -88,7 +88,7 @@ impl InputGate {
             aligning: BTreeMap::new(),
             ids: channels.iter().map(|channel| channel.id).collect(),
             channels: channels.into_iter().map(Some).collect(),
-            expected: BTreeSet::new(),
+            expected: BTreeMap::new(),
             overtaking: false,
             next_due: None,
             ready,
@@ -123,7 +123,7 @@ impl InputGate {
         let open = !self.aligner.is_over(barrier.id) && !self.aligner.has_overtaken(barrier.id);
         if open && barrier.overtakes_at().is_some() {
             self.overtaking = true;
-            self.expected.insert(barrier.id);
+            self.expected.insert(barrier.id, barrier.clone());
         }
     }
 
@@ -137,6 +137,7 @@ impl InputGate {
         let due = |barrier: &&Barrier| barrier.overtakes_at().is_some_and(|at| at <= now);
         let overdue: Vec<u64> = self.aligner.aligning().filter(due).map(|barrier| barrier.id).collect();
         overdue.into_iter().for_each(|id| self.aligner.handle_overdue(id));
+        self.overtake_at_the_end(cx, now);
         for index in 0..self.channels.len() {
             self.look_into(index, cx, now);
         }
@@ -212,6 +213,19 @@ impl InputGate {
         self.announce(events);
     }
 
+    /// Lets barriers overtake that will not come, as all channels have their ends ahead.
+    fn overtake_at_the_end(&mut self, cx: &mut Context<'_>, now: i64) {
+        let absent = |barrier: &&Barrier| {
+            !self.aligner.is_pending(barrier.id) && may_overtake(&self.aligner, barrier, now)
+        };
+        let Some(barrier) = self.expected.values().find(absent).cloned() else { return };
+        let mut open = self.channels.iter_mut().flatten();
+        if open.all(|channel| channel.receiver.poll_ahead(cx) == Poll::Ready(Ahead::End)) {
+            self.aligning.insert(barrier.id, Instant::now());
+            self.aligner.handle_absent(barrier);
+        }
+    }
+
     /// Takes the barriers of a channel whose time has come, up to the first whose has not.
     fn look_into(&mut self, index: usize, cx: &mut Context<'_>, now: i64) {
         let Some(channel) = &mut self.channels[index] else { return };
@@ -258,7 +272,10 @@ impl InputGate {
                 }
                 AlignmentEvent::Overtakes(barrier) => {
                     self.expected.remove(&barrier.id);
-                    self.ready.push_back(GateEvent::Overtakes(barrier));
+                    // The end may be known by now, and is not processed yet.
+                    let end = self.ready.iter().position(|event| matches!(event, GateEvent::End));
+                    let at = end.unwrap_or(self.ready.len());
+                    self.ready.insert(at, GateEvent::Overtakes(barrier));
                 }
                 AlignmentEvent::Recorded { id, ahead } => {
                     let of_channel = |(&channel, elements)| Overtaken { channel, elements };

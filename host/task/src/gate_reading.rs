@@ -99,8 +99,7 @@ impl GateReading {
                 if chain.is_behind() {
                     return Ok(None);
                 }
-                let wakeup = until_wakeup(chain);
-                let due = self.gate.due_in(&*self.clock);
+                let (wakeup, due) = (until_wakeup(chain), after(self.gate.due_in(&*self.clock)));
                 tokio::select! {
                     biased;
                     mail = mailbox.next() => {
@@ -108,7 +107,7 @@ impl GateReading {
                         return Ok(None);
                     }
                     event = poll_fn(|cx| self.gate.poll_next(cx, &*self.clock)) => event,
-                    () = tokio::time::sleep(due.unwrap_or(Duration::MAX)), if due.is_some() => return Ok(None),
+                    () = due => return Ok(None),
                     () = wakeup, if !self.ended => return Ok(None),
                 }
             }
@@ -160,5 +159,13 @@ impl GateReading {
                 Ok(())
             }
         }
+    }
+}
+
+/// Waits so long; for ever if there is nothing to wait for.
+async fn after(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
     }
 }

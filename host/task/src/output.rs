@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use millstream_net::{ChannelId, ChannelSender, Disconnected};
+use millstream_net::{ChannelId, ChannelSender, Charged, Disconnected};
 use millstream_types::{Alignment, Barrier, Batch, KeyError, StreamElement};
 
 use crate::{Partitioner, in_flight::Overtaken, overdraft::Overdraft, partition::HashSplitter};
@@ -52,7 +52,7 @@ pub struct OutgoingChannel {
 struct Outgoing {
     channel: OutgoingChannel,
     /// What has been put by, ahead of what is gathered.
-    waiting: VecDeque<StreamElement>,
+    waiting: VecDeque<Charged>,
     gathered: Gathered,
 }
 
@@ -137,7 +137,7 @@ impl ResultPartition {
 
     /// Sends what has been put by and gathered.
     pub(crate) async fn flush(&mut self) -> Result<(), SendError> {
-        if self.is_behind() {
+        if self.overdraft.is_used() {
             self.catch_up().await?;
         }
         if self.oldest.take().is_some() {
@@ -148,11 +148,6 @@ impl ResultPartition {
         Ok(())
     }
 
-    /// Whether something has been put by.
-    pub(crate) fn is_behind(&self) -> bool {
-        self.channels.iter().any(|channel| !channel.waiting.is_empty())
-    }
-
     /// Sends what has been put by.
     pub(crate) async fn catch_up(&mut self) -> Result<(), Disconnected> {
         let started = Instant::now();
@@ -160,7 +155,7 @@ impl ResultPartition {
         let sent = poll_fn(|cx| {
             let mut all = Poll::Ready(Ok(()));
             for channel in channels.iter_mut() {
-                match channel.poll_catch_up(cx) {
+                match channel.poll_catch_up(cx, overdraft) {
                     Poll::Ready(Ok(())) => {}
                     Poll::Ready(Err(gone)) => return Poll::Ready(Err(gone)),
                     Poll::Pending => all = Poll::Pending,
@@ -183,7 +178,9 @@ impl ResultPartition {
     /// to the receiver `to`, as the others have their own.
     pub(crate) fn resend(&mut self, element: StreamElement, to: u32) -> Result<(), KeyError> {
         let StreamElement::Batch(batch) = element else {
-            self.channels.iter_mut().for_each(|channel| channel.waiting.push_back(element.clone()));
+            self.channels
+                .iter_mut()
+                .for_each(|channel| channel.put_by(element.clone().into(), &self.overdraft));
             return Ok(());
         };
         let parts = match &self.partitioner {
@@ -197,7 +194,7 @@ impl ResultPartition {
         };
         for (target, part) in parts {
             if let Some(channel) = self.channels.get_mut(target) {
-                channel.waiting.push_back(StreamElement::Batch(part));
+                channel.put_by(StreamElement::Batch(part).into(), &self.overdraft);
             }
         }
         Ok(())
@@ -225,7 +222,7 @@ impl ResultPartition {
         for outgoing in &mut self.channels {
             let channel = outgoing.channel.id;
             overtaken.push(Overtaken { channel, elements: outgoing.unsent() });
-            let mut element = Some(StreamElement::Barrier(barrier.clone()));
+            let mut element = Some(StreamElement::Barrier(barrier.clone()).into());
             poll_fn(|cx| outgoing.channel.sender.poll_send(cx, &mut element)).await?;
         }
         Ok(())
@@ -268,7 +265,7 @@ impl ResultPartition {
     }
 
     async fn put(&mut self, target: usize, element: StreamElement) -> Result<(), Disconnected> {
-        let (mut element, mut started) = (Some(element), None);
+        let (mut element, mut started) = (Some(Charged::from(element)), None);
         let Self { channels, overdraft, .. } = self;
         let sent = poll_fn(|cx| {
             let sent = channels[target].poll_put(cx, &mut element, overdraft);
@@ -290,22 +287,33 @@ impl Outgoing {
     fn poll_put(
         &mut self,
         cx: &mut Context<'_>,
-        element: &mut Option<StreamElement>,
+        element: &mut Option<Charged>,
         overdraft: &Overdraft,
     ) -> Poll<Result<(), Disconnected>> {
-        let sent = match self.waiting.is_empty() || self.poll_catch_up(cx)?.is_ready() {
+        let sent = match self.waiting.is_empty() || self.poll_catch_up(cx, overdraft)?.is_ready() {
             true => self.channel.sender.poll_send(cx, element),
             false => Poll::Pending,
         };
-        if sent.is_pending() && overdraft.admit(element.as_ref()) {
-            self.waiting.extend(element.take());
-            return Poll::Ready(Ok(()));
+        match element.take_if(|element| sent.is_pending() && overdraft.admit(element)) {
+            Some(element) => {
+                self.put_by(element, overdraft);
+                Poll::Ready(Ok(()))
+            }
+            None => sent,
         }
-        sent
+    }
+
+    fn put_by(&mut self, element: Charged, overdraft: &Overdraft) {
+        overdraft.put();
+        self.waiting.push_back(element);
     }
 
     /// Sends what has been put by.
-    fn poll_catch_up(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Disconnected>> {
+    fn poll_catch_up(
+        &mut self,
+        cx: &mut Context<'_>,
+        overdraft: &Overdraft,
+    ) -> Poll<Result<(), Disconnected>> {
         while let Some(first) = self.waiting.pop_front() {
             let mut first = Some(first);
             let sent = self.channel.sender.poll_send(cx, &mut first)?;
@@ -315,13 +323,102 @@ impl Outgoing {
             if sent.is_pending() {
                 return Poll::Pending;
             }
+            overdraft.sent();
         }
         Poll::Ready(Ok(()))
     }
 
     /// What a barrier overtakes.
     fn unsent(&self) -> Vec<StreamElement> {
-        let waiting = self.waiting.iter().filter(|element| Overtaken::keeps(element)).cloned();
+        let waiting = self.waiting.iter().map(Charged::element);
+        let waiting = waiting.filter(|element| Overtaken::keeps(element)).cloned();
         waiting.chain(self.gathered.batches.iter().cloned().map(StreamElement::Batch)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, task::Waker};
+
+    use arrow_array::{Int64Array, RecordBatch};
+    use millstream_net::{Ahead, ChannelReceiver, GateBudget, LocalTransport, Transport};
+    use millstream_types::{BarrierKind, DataType, Field, Schema};
+
+    use super::*;
+    use crate::overdraft::unless_overtaken;
+
+    const ID: ChannelId = ChannelId { edge: 0, from: 0, to: 0 };
+
+    /// Three credits: 64 KiB, and a little for what describes them.
+    fn batch() -> Batch {
+        let schema = Schema::new(vec![Field::new("x", DataType::Int64)]);
+        let column = Arc::new(Int64Array::from(vec![7; 4096]));
+        Batch::without_times(RecordBatch::try_new(schema.arrow().clone(), vec![column]).expect("fits"))
+    }
+
+    fn edge() -> (ResultPartition, Rc<Overdraft>, Box<dyn ChannelReceiver>) {
+        let transport = LocalTransport::new();
+        let budget = GateBudget { exclusive: 4, floating: 0, elements: 64 };
+        let receiver = transport.gate(&[ID], budget).expect("new").remove(0);
+        let channels = vec![OutgoingChannel { id: ID, sender: transport.sender(ID).expect("new") }];
+        let mut edge = ResultPartition::new(Partitioner::Forward, channels, Duration::ZERO, 0);
+        let overdraft = Rc::<Overdraft>::default();
+        edge.set_overdraft(overdraft.clone());
+        (edge, overdraft, receiver)
+    }
+
+    fn poll<F: Future>(future: F) -> Poll<F::Output> {
+        std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn what_is_put_by_is_bounded() {
+        let (mut edge, overdraft, _receiver) = edge();
+        let mut sent = 0;
+        let endless = async {
+            loop {
+                edge.send(batch()).await.expect("the receiver is there");
+                sent += 1;
+            }
+        };
+        assert!(poll(unless_overtaken(endless, &overdraft, |_| Some(Duration::ZERO))).is_pending());
+        let put_by = (32 << 20) / millstream_protocol::CREDIT_BYTES;
+        assert_eq!(sent, 1 + put_by.div_ceil(3), "one under way, and 32 MiB put by");
+        assert!(overdraft.is_used());
+    }
+
+    #[test]
+    fn a_barrier_goes_ahead_of_what_is_put_by_and_takes_a_copy() {
+        let (mut edge, overdraft, mut receiver) = edge();
+        let barrier = Barrier {
+            id: 3,
+            kind: BarrierKind::Checkpoint,
+            alignment: Alignment::Unaligned,
+            triggered: 0,
+            stop: false,
+            base: None,
+        };
+        let work = async {
+            for _ in 0..5 {
+                edge.send(batch()).await.expect("the receiver is there");
+            }
+            edge.event(&StreamElement::Barrier(barrier.clone())).await.expect("the receiver is there");
+        };
+        assert!(poll(unless_overtaken(work, &overdraft, |_| Some(Duration::ZERO))).is_ready());
+        let overtaken = edge.take_overtaken().expect("it has overtaken");
+        assert_eq!((overtaken[0].channel, overtaken[0].elements.len()), (ID, 4));
+        assert!(edge.take_overtaken().is_none());
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(receiver.poll_ahead(&mut context), Poll::Ready(Ahead::Barrier(barrier)));
+        assert_eq!(receiver.ahead().len(), 1);
+        // All of it is still sent, behind the barrier.
+        let mut received = Vec::new();
+        while received.len() < 6 {
+            if let Poll::Ready(element) = receiver.poll_receive(&mut context) {
+                received.push(matches!(element, Ok(StreamElement::Barrier(_))));
+            }
+            assert!(poll(edge.catch_up()).is_pending() || !overdraft.is_used());
+        }
+        assert_eq!(received, [false, true, false, false, false, false]);
     }
 }

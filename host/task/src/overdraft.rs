@@ -13,13 +13,17 @@ use std::{
     time::Duration,
 };
 
-use millstream_types::StreamElement;
+use millstream_net::Charged;
+use millstream_protocol::CREDIT_BYTES;
 
 /// Whether what cannot be sent may be put by. The outgoing edges of a subtask share it.
 #[derive(Debug, Default)]
 pub(crate) struct Overdraft {
     open: Cell<bool>,
-    left: Cell<usize>,
+    /// Credits.
+    left: Cell<u32>,
+    /// How many elements are put by, on all edges.
+    put_by: Cell<usize>,
 }
 
 impl Overdraft {
@@ -27,22 +31,34 @@ impl Overdraft {
         self.open.get()
     }
 
+    /// Whether any element is put by.
+    pub(crate) fn is_used(&self) -> bool {
+        self.put_by.get() > 0
+    }
+
+    /// An element has been put by.
+    pub(crate) fn put(&self) {
+        self.put_by.set(self.put_by.get() + 1);
+    }
+
+    /// One that was has been sent.
+    pub(crate) fn sent(&self) {
+        self.put_by.set(self.put_by.get() - 1);
+    }
+
     /// Whether an element may be put by, which is booked then.
-    pub(crate) fn admit(&self, element: Option<&StreamElement>) -> bool {
-        let bytes = match element {
-            Some(StreamElement::Batch(batch)) => batch.retained_bytes(),
-            _ => 0,
-        };
-        let admitted = self.open.get() && (bytes == 0 || self.left.get() > 0);
+    pub(crate) fn admit(&self, element: &Charged) -> bool {
+        let credits = element.credits();
+        let admitted = self.open.get() && (credits == 0 || self.left.get() > 0);
         if admitted {
-            self.left.set(self.left.get().saturating_sub(bytes));
+            self.left.set(self.left.get().saturating_sub(credits));
         }
         admitted
     }
 
     fn open(&self) {
         self.open.set(true);
-        self.left.set(MOST_BYTES);
+        self.left.set(MOST_CREDITS);
     }
 
     fn close(&self) {
@@ -85,3 +101,4 @@ pub(crate) async fn unless_overtaken<W: Future>(
 
 /// Bytes that a subtask puts by at most, and one batch.
 const MOST_BYTES: usize = 32 << 20;
+const MOST_CREDITS: u32 = (MOST_BYTES / CREDIT_BYTES) as u32;

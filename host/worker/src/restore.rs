@@ -83,6 +83,7 @@ pub fn restore_report(snapshot: &StoredSnapshot, plan: &Plan) -> Result<RestoreR
     if found != wanted {
         return Err(RedistributeError::KeyGroups { found, wanted }.into());
     }
+    in_flight::check_broadcast(snapshot, plan)?;
     Ok(RestoreReport::new(&snapshot.metadata, &wanted::wanted(plan)))
 }
 
@@ -112,7 +113,6 @@ impl RestorePlan {
         if report.is_refused(allow_dropped) {
             return Err(RestoreError::Refused(report));
         }
-        in_flight::check_broadcast(&snapshot, plan)?;
         let sources_ended = sources_ended(&snapshot, plan).into();
         let (wanted, in_flight) = (wanted::wanted(plan).into(), Arc::default());
         Ok(Self { snapshot, wanted, is_base, sources_ended, in_flight })

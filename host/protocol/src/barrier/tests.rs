@@ -130,6 +130,8 @@ struct Plan<'a> {
     aborts: &'a [u64],
     /// Barriers whose time is over at some time, in this order.
     overdue: &'a [u64],
+    /// A barrier that everybody has been told of.
+    announced: Option<u64>,
 }
 
 /// A model at one moment: what is left on each channel, and what has come of the rest. A row is its position on its
@@ -192,6 +194,7 @@ impl Plan<'_> {
             model.aligner.handle_abort(id);
             next.push(drained(model));
         }
+        next.extend(self.trigger(model));
         if let Some(&id) = self.overdue.get(model.overdue) {
             let mut model = model.clone();
             model.overdue += 1;
@@ -222,18 +225,9 @@ impl Plan<'_> {
 
     /// Takes the first barrier of a channel before its turn if it may overtake, or sees that none will come.
     fn look_ahead(&self, model: &Model, channel: usize) -> Option<Model> {
+        let (ahead, found) = self.first_ahead(model, channel);
         let mut model = model.clone();
-        let items = self.channels[channel];
-        let left = (model.next[channel]..items.len()).filter(|at| !model.taken[channel].contains(at));
-        let (mut ahead, mut found) = (Vec::new(), None);
-        for at in left {
-            if items[at] != Row {
-                found = Some(at);
-                break;
-            }
-            ahead.push(at);
-        }
-        match items[found?] {
+        match self.channels[channel][found?] {
             B(id) if self.is_due(&model, id) && model.aligner.may_overtake(id) => {
                 model.taken[channel].extend(found);
                 model.aligner.handle_ahead(channel, barrier(id, Alignment::Unaligned), ahead);
@@ -244,6 +238,37 @@ impl Plan<'_> {
             }
             _ => return None,
         }
+        Some(drained(model))
+    }
+
+    /// The rows of a channel up to its next barrier or end, and where that is.
+    fn first_ahead(&self, model: &Model, channel: usize) -> (Vec<usize>, Option<usize>) {
+        let items = self.channels[channel];
+        let left = (model.next[channel]..items.len()).filter(|at| !model.taken[channel].contains(at));
+        let mut ahead = Vec::new();
+        for at in left {
+            if items[at] != Row {
+                return (ahead, Some(at));
+            }
+            ahead.push(at);
+        }
+        (ahead, None)
+    }
+
+    /// Has a barrier overtake that all channels end before.
+    fn trigger(&self, model: &Model) -> Option<Model> {
+        let id = self.announced?;
+        let ends = |channel: usize| match self.first_ahead(model, channel) {
+            (_, Some(at)) => self.channels[channel][at] == End,
+            (_, None) => true,
+        };
+        let open = !model.aligner.is_over(id) && !model.aligner.is_pending(id);
+        let ended = (0..self.channels.len()).all(|channel| self.first_ahead(model, channel).1.is_none());
+        if !open || ended || !self.is_due(model, id) || !(0..self.channels.len()).all(ends) {
+            return None;
+        }
+        let mut model = model.clone();
+        model.aligner.handle_absent(barrier(id, self.alignment));
         Some(drained(model))
     }
 
@@ -315,7 +340,7 @@ fn in_every_order_the_snapshot_has_exactly_the_rows_before_the_barrier() {
         for (alignment, overdue) in
             [(Alignment::Aligned, &[][..]), (week, &[1, 2]), (week, &[1]), (Alignment::Unaligned, &[])]
         {
-            let plan = Plan { alignment, channels, aborts: &[], overdue };
+            let plan = Plan { alignment, channels, aborts: &[], overdue, announced: None };
             ends += plan.explore(&mut |model| {
                 assert_eq!(complete(model), [1, 2], "{alignment:?}");
                 plan.assert_exact(model);
@@ -332,7 +357,7 @@ fn in_every_order_an_aborted_barrier_costs_the_next_one_nothing() {
         for (alignment, overdue) in
             [(Alignment::Aligned, &[][..]), (week, &[1, 2]), (Alignment::Unaligned, &[])]
         {
-            let plan = Plan { alignment, channels, aborts: &[1], overdue };
+            let plan = Plan { alignment, channels, aborts: &[1], overdue, announced: None };
             plan.explore(&mut |model| {
                 assert_eq!(complete(model).last(), Some(&2));
                 plan.assert_exact(model);
@@ -345,7 +370,7 @@ fn in_every_order_an_aborted_barrier_costs_the_next_one_nothing() {
 fn in_every_order_barriers_that_are_left_out_hold_nobody_up() {
     let channels: [&[Item]; 2] = [&[Row, B(1), Row, B(3)], &[Row, B(2), Row, B(3)]];
     for alignment in [Alignment::Aligned, Alignment::Unaligned] {
-        let plan = Plan { alignment, channels: &channels, aborts: &[], overdue: &[] };
+        let plan = Plan { alignment, channels: &channels, aborts: &[], overdue: &[], announced: None };
         plan.explore(&mut |model| {
             assert_eq!(complete(model), [3]);
             plan.assert_exact(model);
@@ -356,7 +381,13 @@ fn in_every_order_barriers_that_are_left_out_hold_nobody_up() {
 #[test]
 fn in_every_order_at_least_once_has_all_rows_before_the_barrier() {
     let channels: [&[Item]; 2] = [&[Row, B(1), Row, B(2), Row], &[Row, Row, B(1), B(2), Row, End]];
-    let plan = Plan { alignment: Alignment::AtLeastOnce, channels: &channels, aborts: &[], overdue: &[] };
+    let plan = Plan {
+        alignment: Alignment::AtLeastOnce,
+        channels: &channels,
+        aborts: &[],
+        overdue: &[],
+        announced: None,
+    };
     plan.explore(&mut |model| {
         assert_eq!(complete(model), [1, 2]);
         for (id, rows) in &model.complete {
@@ -364,4 +395,25 @@ fn in_every_order_at_least_once_has_all_rows_before_the_barrier() {
             assert!(rows.iter().zip(before).all(|(found, before)| found.starts_with(&before)));
         }
     });
+}
+
+#[test]
+fn in_every_order_a_barrier_that_all_channels_end_before_has_everything() {
+    let models: [&[&[Item]]; 3] = [
+        &[&[Row, Row, End], &[Row, End]],
+        &[&[Row, End], &[Row, B(1), Row, End]],
+        &[&[Row, B(1), Row, End], &[Row, Row, B(1), Row, End], &[Row, End]],
+    ];
+    let mut found = 0;
+    for channels in models {
+        for announced in [1, 2] {
+            let (alignment, announced) = (Alignment::Unaligned, Some(announced));
+            let plan = Plan { alignment, channels, aborts: &[], overdue: &[], announced };
+            plan.explore(&mut |model| {
+                plan.assert_exact(model);
+                found += usize::from(complete(model).contains(&2));
+            });
+        }
+    }
+    assert!(found > 20, "{found}");
 }
