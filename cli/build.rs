@@ -9,7 +9,8 @@ use std::{
 };
 
 /// Folders of the repository with everything that the SDKs are made of. `tests` are not.
-const EMBEDDED: [&str; 6] = [
+const EMBEDDED: [&str; 7] = [
+    "guest-sdk/c/src",
     "guest-sdk/javascript/src",
     "guest-sdk/rust/src",
     "guest-sdk/rust/macros/src",
@@ -22,7 +23,7 @@ const EMBEDDED: [&str; 6] = [
 const FILES: [&str; 2] = ["guest-sdk/rust/Cargo.toml", "guest-sdk/javascript/package.json"];
 
 /// The endings of what is embedded.
-const ENDINGS: [&str; 7] = ["rs", "toml", "wit", "py", "typed", "js", "ts"];
+const ENDINGS: [&str; 9] = ["rs", "toml", "wit", "py", "typed", "js", "ts", "c", "h"];
 
 fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

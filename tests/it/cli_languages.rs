@@ -78,6 +78,25 @@ fn a_typescript_project_of_each_kind() {
     project_with_npm("typescript");
 }
 
+#[test]
+fn a_c_project_of_each_kind() {
+    if !guests().join("conformance_c.wasm").is_file() {
+        return;
+    }
+    // There are no native tests, so that each kind is built and tested.
+    for kind in ["map", "aggregate", "window", "process"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let new = ["new", "hot-sensors", "--lang", "c", "--kind", kind];
+        finish(millstream(folder.path(), &[]).args(new)).success();
+        let project = folder.path().join("hot-sensors");
+        let tested = finish(millstream(&project, &[]).arg("test")).success();
+        assert!(tested.stdout.starts_with("ok "), "{kind}: {}", tested.stdout);
+        if kind == "process" {
+            build_and_run("c", &project, &[]);
+        }
+    }
+}
+
 /// With the packages of the guest, as all want the same.
 fn project_with_npm(language: &str) {
     let packages = root().join("tests/guests/javascript/node_modules");

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The languages that have an SDK beside Rust.
-const LANGUAGES: [&str; 2] = ["python", "javascript"];
+const LANGUAGES: [&str; 3] = ["python", "javascript", "c"];
 
 /// The languages whose conformance guest has been built. Where a compiler is missing `cargo xtask guests` says so; a run
 /// that decides about a change has them all.
@@ -192,4 +192,86 @@ fn an_error_of_the_language_shows_its_own_words_and_call_stack() {
             assert!(error.to_lowercase().contains(function), "{language}: no `{function}` in {error}");
         }
     }
+}
+
+/// What a job makes whose map, filter, aggregate and process functions are in these modules: its windows and its totals.
+fn mixed(modules: [&str; 4]) -> (Vec<String>, Vec<String>) {
+    let out = TempDir::new().expect("a temporary folder");
+    let [map, filter, aggregate, process] = modules;
+    let job = format!(
+        r#"
+        [job]
+        name = "mixed"
+        parallelism = 2
+
+        [module.map]
+        path = "${{MILLSTREAM_GUESTS}}/{map}.wasm"
+        [module.filter]
+        path = "${{MILLSTREAM_GUESTS}}/{filter}.wasm"
+        [module.aggregate]
+        path = "${{MILLSTREAM_GUESTS}}/{aggregate}.wasm"
+        [module.process]
+        path = "${{MILLSTREAM_GUESTS}}/{process}.wasm"
+
+        [source.rows]
+        connector = "file"
+        path = "in.jsonl"
+        format = "jsonl"
+        schema = {{ n = "int64", k = "int64", time = "timestamp" }}
+        time = {{ column = "time" }}
+
+        [operator.doubled]
+        function = "map.doubled"
+        input = "rows"
+
+        [operator.kept]
+        function = "filter.kept"
+        input = "doubled"
+
+        [operator.summed]
+        function = "aggregate.summed"
+        input = "kept"
+        columns = {{ n = "doubled" }}
+        key = ["k"]
+        window = {{ tumbling = "1s" }}
+
+        [operator.totals]
+        function = "process.totals"
+        input = "summed"
+        columns = {{ n = "total" }}
+        key = ["at"]
+
+        [sink.windows]
+        connector = "file"
+        input = "summed"
+        path = "windows"
+        format = "jsonl"
+
+        [sink.end]
+        connector = "file"
+        input = "totals"
+        path = "totals"
+        format = "jsonl"
+        "#
+    );
+    let row = |n: usize| format!("{{\"n\":{n},\"k\":{},\"time\":{n}}}\n", n % 7);
+    fs::write(out.path().join("in.jsonl"), (0..20_000).map(row).collect::<String>()).expect("can be written");
+    let file = out.path().join("job.toml");
+    fs::write(&file, job).expect("a temporary folder can be written to");
+    finish(command(out.path()).arg("run").arg(file).arg("--quiet")).success();
+    (lines(&out.path().join("windows")), lines(&out.path().join("totals")))
+}
+
+#[test]
+fn one_job_with_functions_in_four_languages_is_as_one_in_rust() {
+    if languages() != LANGUAGES {
+        return;
+    }
+    let (windows, totals) = mixed(["conformance"; 4]);
+    // Each subtask of the windows says something at its end, too.
+    assert_eq!((windows.len(), totals.len()), (7 * 20 + 2, 2));
+    let others = ["conformance", "conformance_javascript", "conformance_c", "conformance_python"];
+    let (found_windows, found_totals) = mixed(others);
+    assert_same(&found_windows, &windows, "windows");
+    assert_same(&found_totals, &totals, "totals");
 }

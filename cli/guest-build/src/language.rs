@@ -1,9 +1,10 @@
 //! The languages of functions: which one a project is in, and what building it comes to.
 //!
 //! A project says by a file which language it is in, one that the language's own tools know: `Cargo.toml`,
-//! `pyproject.toml`, `package.json`, `go.mod`; C has none, so that there it is `millstream.toml`. What builds it is the
+//! `pyproject.toml`, `package.json`; C has none, so that there it is `millstream.toml`. What builds it is the
 //! language's own compiler, which has to be there; the interface definition is part of this crate.
 
+mod c;
 mod javascript;
 mod python;
 mod tool;
@@ -29,6 +30,8 @@ pub enum Language {
     Python,
     /// With componentize-js, TypeScript too.
     JavaScript,
+    /// With clang.
+    C,
 }
 
 /// A project could not be built.
@@ -103,6 +106,7 @@ impl Language {
             Self::Rust => ("Cargo.toml", "cdylib"),
             Self::Python => ("pyproject.toml", "[tool.millstream]"),
             Self::JavaScript => ("package.json", "\"millstream\""),
+            Self::C => ("millstream.toml", "language"),
         };
         fs::read_to_string(directory.join(file)).is_ok_and(|text| text.contains(word))
     }
@@ -127,6 +131,7 @@ pub fn build_project(
         }
         Some(Language::Python) => python::build(&project()?, progress),
         Some(Language::JavaScript) => javascript::build(&project()?, progress),
+        Some(Language::C) => c::build(&project()?, progress),
     }
 }
 
@@ -200,10 +205,11 @@ impl Project {
 }
 
 /// What makes a folder a project, and of which language.
-const MARKERS: [(&str, Language); 3] = [
+const MARKERS: [(&str, Language); 4] = [
     ("Cargo.toml", Language::Rust),
     ("pyproject.toml", Language::Python),
     ("package.json", Language::JavaScript),
+    ("millstream.toml", Language::C),
 ];
 
 /// The interface definition.

@@ -15,6 +15,8 @@ pub(crate) enum Language {
     Javascript,
     /// With componentize-js
     Typescript,
+    /// With clang
+    C,
 }
 
 /// Where a template goes, with places to fill in, and the template.
@@ -28,6 +30,7 @@ impl Language {
             Self::Python => "python",
             Self::Javascript => "javascript",
             Self::Typescript => "typescript",
+            Self::C => "c",
         }
     }
 
@@ -37,6 +40,7 @@ impl Language {
             Self::Rust => "guest-sdk/rust",
             Self::Python => "guest-sdk/python",
             Self::Javascript | Self::Typescript => "guest-sdk/javascript",
+            Self::C => "guest-sdk/c",
         }
     }
 
@@ -46,6 +50,7 @@ impl Language {
             Self::Rust => ("Cargo.toml", "name = \"millstream-sdk\""),
             Self::Python => ("pyproject.toml", "name = \"millstream\""),
             Self::Javascript | Self::Typescript => ("package.json", "\"name\": \"millstream\""),
+            Self::C => ("src/millstream.h", "MILLSTREAM_H"),
         }
     }
 
@@ -56,6 +61,7 @@ impl Language {
             Self::Python => "src/{{module}}.py",
             Self::Javascript => "src/index.js",
             Self::Typescript => "src/index.ts",
+            Self::C => "src/{{module}}.c",
         }
     }
 
@@ -63,17 +69,19 @@ impl Language {
     pub(crate) fn install(self) -> Option<&'static str> {
         match self {
             Self::Rust => None,
+            Self::C => Some("apt-get install clang-19 lld-19 wasi-libc libclang-rt-19-dev-wasm32"),
             Self::Python => Some("python3 -m venv .venv && .venv/bin/pip install componentize-py==0.25.1"),
             Self::Javascript | Self::Typescript => Some("npm install"),
         }
     }
 
-    /// What tests the function natively.
-    pub(crate) fn native_test(self) -> &'static str {
+    /// What tests the function natively, where the SDK has something for that.
+    pub(crate) fn native_test(self) -> Option<&'static str> {
         match self {
-            Self::Rust => "cargo test",
-            Self::Python => "PYTHONPATH=src:{{sdk}}/src python3 -m unittest discover tests",
-            Self::Javascript | Self::Typescript => "npm test",
+            Self::Rust => Some("cargo test"),
+            Self::C => None,
+            Self::Python => Some("PYTHONPATH=src:{{sdk}}/src python3 -m unittest discover tests"),
+            Self::Javascript | Self::Typescript => Some("npm test"),
         }
     }
 
@@ -100,6 +108,11 @@ impl Language {
                     ("tests/{{function}}.test.js", test),
                 ]
             }
+            Self::C => vec![
+                ("millstream.toml", include_str!("../../../templates/c/millstream.toml.in")),
+                ("compile_flags.txt", include_str!("../../../templates/c/compile_flags.txt.in")),
+                (self.source(), c(kind)),
+            ],
             // Types are inferred, so that the same text does.
             Self::Typescript => {
                 let (function, test) = javascript(kind);
@@ -127,6 +140,10 @@ macro_rules! templates {
             Kind::Window => ($(include_str!(concat!("../../../templates/", $language, "/window", $ending))),+),
         }
     };
+}
+
+fn c(kind: Kind) -> &'static str {
+    templates!("c", kind, ".c.in")
 }
 
 fn rust(kind: Kind) -> &'static str {

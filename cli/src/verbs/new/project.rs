@@ -37,8 +37,9 @@ impl Project {
         let wasm = format!("{OUTPUT}/{module}.wasm");
         let sdk_path = sdk.dependency(language);
         let places = [("module", module.as_str()), ("sdk", &sdk_path)];
-        let (source, native) = (fill(language.source(), &places), fill(language.native_test(), &places));
-        let commands = commands(language.install(), &native, &wasm);
+        let source = fill(language.source(), &places);
+        let native = language.native_test().map(|line| fill(line, &places));
+        let commands = commands(language.install(), native.as_deref(), &wasm);
         let values = [
             ("name", name),
             ("module", &module),
@@ -96,17 +97,17 @@ impl Project {
 }
 
 /// The commands that a project begins with, each with what it is for.
-fn commands(install: Option<&str>, native: &str, wasm: &str) -> String {
+fn commands(install: Option<&str>, native: Option<&str>, wasm: &str) -> String {
     let to_wasm = format!("to WebAssembly: {wasm}");
     let over = format!("the job over {DATA}");
     let install = install.map(|install| (install, "what builds it"));
-    let lines = [
-        (native, "the function by itself, natively"),
+    let native = native.map(|native| (native, "the function by itself, natively"));
+    let lines: [(&str, &str); 3] = [
         ("millstream build", &to_wasm),
         ("millstream test", "through the module: what tests/*.jsonl feed in and expect"),
         ("millstream run job.toml", &over),
     ];
-    let lines: Vec<(&str, &str)> = install.into_iter().chain(lines).collect();
+    let lines: Vec<_> = install.into_iter().chain(native).chain(lines).collect();
     // A line that is very long does not push the words beside the others out of sight.
     let width = lines.iter().map(|(command, _)| command.len()).filter(|length| *length < 30).max();
     let width = width.unwrap_or_default();

@@ -90,7 +90,7 @@ const SOURCES: [Source; 2] = [
     Source { name: "c_map", file: "map.c", world: "map-module" },
     Source { name: "c_process", file: "process.c", world: "process-module" },
 ];
-const PACKAGES: [&str; 4] = ["clang-19", "lld-19", "wasi-libc", "libclang-rt-19-dev-wasm32"];
+pub(super) const PACKAGES: [&str; 4] = ["clang-19", "lld-19", "wasi-libc", "libclang-rt-19-dev-wasm32"];
 const COMPILERS: [&str; 2] = ["clang-19", "clang"];
 
 /// `wasm32-wasi` is for the C library's memory functions; nothing here calls WASI. A reactor has no `main`.

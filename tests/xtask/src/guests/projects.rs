@@ -9,7 +9,7 @@ use anyhow::Result;
 use millstream_guest_build::{BuildOptions, COMPONENTIZE_PY, Packages, build_project};
 
 use super::output::{Guest, Output};
-use super::{Built, javascript, require};
+use super::{Built, c, javascript, require};
 use crate::printer::Printer;
 use crate::workspace::{Workspace, is_on_path, run_quietly};
 
@@ -118,7 +118,18 @@ const PYTHON: &[Project] = &[Project { name: "conformance_python", folder: "test
 const JAVASCRIPT: &[Project] =
     &[Project { name: "conformance_javascript", folder: "tests/guests/javascript" }];
 
-const LANGUAGES: [Language; 2] = [
+/// Debian's clang, as for the guests against the bare interface.
+fn prepare_c(_: &Workspace, printer: &Printer) -> Result<Result<PathBuf, String>> {
+    Ok(match require(&Packages::new(c::PACKAGES), printer)? {
+        Some(remedy) => Err(remedy),
+        None => Ok(PathBuf::new()),
+    })
+}
+
+const C: &[Project] = &[Project { name: "conformance_c", folder: "tests/guests/conformance-c" }];
+
+const LANGUAGES: [Language; 3] = [
+    Language { name: "C", sdk: "guest-sdk/c/src", projects: C, prepare: prepare_c },
     Language { name: "Python", sdk: "guest-sdk/python/src", projects: PYTHON, prepare: prepare_python },
     Language {
         name: "JavaScript",
