@@ -15,6 +15,7 @@ mod disks;
 mod examples;
 mod faults;
 mod languages;
+mod on_disk;
 mod recovery;
 mod restarts;
 mod restores;

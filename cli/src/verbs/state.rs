@@ -9,7 +9,9 @@ use miette::miette;
 use millstream_snapshot::{OperatorMetadata, StateMetadata};
 use millstream_state::show_part;
 use millstream_storage::{JobStore, StoredSnapshot};
-use millstream_types::StateForm;
+use millstream_task::StatePieces;
+use millstream_types::{StateForm, StatePart};
+use millstream_worker::stored_pieces;
 use parquet::arrow::ArrowWriter;
 use serde_json::{Map, Value, json};
 
@@ -24,7 +26,7 @@ use crate::{
 /// Shows all states of a snapshot, or the rows of some.
 pub(crate) fn show(args: &args::StateShow, printer: &Printer) -> Result<Exit, Failure> {
     block_on(async {
-        let snapshot = JobStore::open(&args.snapshot).await.map_err(failed)?;
+        let snapshot = Arc::new(JobStore::open(&args.snapshot).await.map_err(failed)?);
         let Some(operator) = &args.operator else {
             let states = overview(&snapshot);
             printer.result(&states, || overview_table(&states));
@@ -46,22 +48,40 @@ pub(crate) fn show(args: &args::StateShow, printer: &Printer) -> Result<Exit, Fa
 struct OneState<'a> {
     name: &'a str,
     form: StateForm,
-    parts: Vec<&'a StateMetadata>,
+    parts: Vec<Part<'a>>,
+}
+
+/// A state in one subtask.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    state: &'a StateMetadata,
+    /// The subtask's store, if it has one: what a state has that has no chunks is there.
+    store: Option<&'a StateMetadata>,
 }
 
 impl OneState<'_> {
     fn bytes(&self) -> u64 {
-        self.parts.iter().map(|part| part.bytes()).sum()
+        self.parts.iter().map(|part| part.state.bytes()).sum()
+    }
+
+    /// Whether its rows are in a store.
+    fn is_stored(&self) -> bool {
+        self.bytes() == 0 && self.parts.iter().any(|part| part.store.is_some())
     }
 }
 
 /// The states of an operator, each once.
 fn states_of(operator: &OperatorMetadata) -> Vec<OneState<'_>> {
     let mut states: Vec<OneState<'_>> = Vec::new();
-    for part in operator.states() {
-        match states.iter_mut().find(|state| state.name == part.name && state.form == part.form) {
-            Some(state) => state.parts.push(part),
-            None => states.push(OneState { name: &part.name, form: part.form, parts: vec![part] }),
+    let subtasks = operator.subtasks.iter().map(|subtask| &subtask.states[..]);
+    for listed in subtasks.chain([&operator.shared[..]]) {
+        let store = listed.iter().find(|state| state.form == StateForm::Store);
+        for state in listed {
+            let part = Part { state, store };
+            match states.iter_mut().find(|known| known.name == state.name && known.form == state.form) {
+                Some(known) => known.parts.push(part),
+                None => states.push(OneState { name: &state.name, form: state.form, parts: vec![part] }),
+            }
         }
     }
     states
@@ -88,20 +108,55 @@ fn find_states<'a>(operator: &'a OperatorMetadata, name: Option<&str>) -> Result
     }
 }
 
-/// The rows of a state in one subtask; none where only a connector can read them.
-async fn rows(
-    snapshot: &StoredSnapshot,
-    operator: &OperatorMetadata,
-    part: &StateMetadata,
-) -> Result<Option<RecordBatch>, Failure> {
-    let read = snapshot.read(part).await.map_err(failed)?;
-    show_part(&read, &operator.key).map_err(|error| {
-        Failure::environment(miette!("{}: `{}` of `{}`: {error}", snapshot.name(), part.name, operator.id))
-    })
+/// The rows of a state in one subtask, as batches.
+struct Rows<'a> {
+    snapshot: &'a StoredSnapshot,
+    operator: &'a OperatorMetadata,
+    state: &'a StateMetadata,
+    pieces: Box<dyn StatePieces>,
+    begun: bool,
+}
+
+impl<'a> Rows<'a> {
+    async fn of(
+        snapshot: &'a Arc<StoredSnapshot>,
+        operator: &'a OperatorMetadata,
+        part: &Part<'a>,
+    ) -> Result<Self, Failure> {
+        let pieces = stored_pieces(snapshot, operator, part.state, part.store).await;
+        let pieces = pieces.map_err(|e| Failure::environment(miette!("{}", in_full(&e))))?;
+        Ok(Self { snapshot, operator, state: part.state, pieces, begun: false })
+    }
+
+    /// The next ones; none if these were all, or where only an operator or a connector can read them.
+    async fn next(&mut self) -> Result<Option<RecordBatch>, Failure> {
+        if self.state.form == StateForm::Store {
+            return Ok(None);
+        }
+        let (name, operator) = (self.snapshot.name(), &self.operator.id);
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::environment(miette!("{name}: `{}` of `{operator}`: {error}", self.state.name))
+        };
+        let next = self.pieces.next().await.map_err(|error| failed(&in_full(&*error)))?;
+        // Where there is nothing there are columns all the same.
+        let empty = || StatePart {
+            columns: self.state.columns.clone(),
+            ..StatePart::plain(&self.state.name, self.state.form, Vec::new())
+        };
+        let begun = std::mem::replace(&mut self.begun, true);
+        let Some(piece) = next.or_else(|| (!begun).then(empty)) else { return Ok(None) };
+        show_part(&piece, &self.operator.key).map_err(|error| failed(&error))
+    }
+}
+
+/// An error with all that is behind it, on a line.
+fn in_full(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 async fn table(
-    snapshot: &StoredSnapshot,
+    snapshot: &Arc<StoredSnapshot>,
     operator: &OperatorMetadata,
     states: &[OneState<'_>],
     limit: usize,
@@ -112,19 +167,25 @@ async fn table(
         shown.load_style(presets::NOTHING);
         let (mut total, mut readable) = (0, false);
         for part in &state.parts {
-            let Some(batch) = rows(snapshot, operator, part).await? else { continue };
-            let names: Vec<_> = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
-            let wanted = limit.saturating_sub(total).min(batch.num_rows());
-            total += batch.num_rows();
-            for row in json_rows(&batch.slice(0, wanted))? {
-                shown.add_row(names.iter().map(|name| cell(row.get(name))));
+            let mut rows = Rows::of(snapshot, operator, part).await?;
+            while let Some(batch) = rows.next().await? {
+                let names: Vec<_> =
+                    batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+                let wanted = limit.saturating_sub(total).min(batch.num_rows());
+                total += batch.num_rows();
+                for row in json_rows(&batch.slice(0, wanted))? {
+                    shown.add_row(names.iter().map(|name| cell(row.get(name))));
+                }
+                shown.set_header(names);
+                readable = true;
             }
-            shown.set_header(names);
-            readable = true;
         }
         let (name, form) = (state.name, state.form.name());
         let bytes = count(state.bytes());
         match readable {
+            _ if state.is_stored() => {
+                printer.data(&format!("{name} ({form}): {} rows, in the store", count(total as u64)));
+            }
             true => printer.data(&format!("{name} ({form}): {} rows, {bytes} bytes", count(total as u64))),
             false => printer.data(&format!("{name} ({form}): {bytes} bytes that the operator reads itself")),
         }
@@ -139,20 +200,22 @@ async fn table(
 }
 
 async fn jsonl(
-    snapshot: &StoredSnapshot,
+    snapshot: &Arc<StoredSnapshot>,
     operator: &OperatorMetadata,
     states: &[OneState<'_>],
     printer: &Printer,
 ) -> Result<(), Failure> {
     for state in states {
         for part in &state.parts {
-            let Some(batch) = rows(snapshot, operator, part).await? else { continue };
-            for row in json_rows(&batch)? {
-                let line = match states.len() {
-                    1 => Value::Object(row),
-                    _ => json!({ "state": state.name, "row": row }),
-                };
-                printer.data(&line.to_string());
+            let mut rows = Rows::of(snapshot, operator, part).await?;
+            while let Some(batch) = rows.next().await? {
+                for row in json_rows(&batch)? {
+                    let line = match states.len() {
+                        1 => Value::Object(row),
+                        _ => json!({ "state": state.name, "row": row }),
+                    };
+                    printer.data(&line.to_string());
+                }
             }
         }
     }
@@ -160,7 +223,7 @@ async fn jsonl(
 }
 
 async fn parquet(
-    snapshot: &StoredSnapshot,
+    snapshot: &Arc<StoredSnapshot>,
     operator: &OperatorMetadata,
     states: &[OneState<'_>],
     args: &args::StateShow,
@@ -177,16 +240,18 @@ async fn parquet(
     };
     let mut writer: Option<ArrowWriter<File>> = None;
     for part in &state.parts {
-        let Some(batch) = rows(snapshot, operator, part).await? else { continue };
-        let open = match writer.take() {
-            Some(writer) => writer,
-            None => {
-                let file = File::create(path).map_err(|e| not_written(path, e))?;
-                ArrowWriter::try_new(file, batch.schema(), None).map_err(|e| not_written(path, e))?
-            }
-        };
-        let open = writer.insert(open);
-        open.write(&batch).map_err(|e| not_written(path, e))?;
+        let mut rows = Rows::of(snapshot, operator, part).await?;
+        while let Some(batch) = rows.next().await? {
+            let open = match writer.take() {
+                Some(writer) => writer,
+                None => {
+                    let file = File::create(path).map_err(|e| not_written(path, e))?;
+                    ArrowWriter::try_new(file, batch.schema(), None).map_err(|e| not_written(path, e))?
+                }
+            };
+            let open = writer.insert(open);
+            open.write(&batch).map_err(|e| not_written(path, e))?;
+        }
     }
     match writer {
         Some(writer) => writer.close().map(drop).map_err(|e| not_written(path, e)),
@@ -244,7 +309,7 @@ fn overview(snapshot: &StoredSnapshot) -> Vec<Value> {
     let of = |operator: &'_ OperatorMetadata| {
         let key: Vec<_> = operator.key.iter().map(|c| format!("{} {}", c.name, c.data_type)).collect();
         let state = |state: OneState<'_>| {
-            let columns = state.parts.first().map(|part| &part.columns[..]).unwrap_or_default();
+            let columns = state.parts.first().map(|part| &part.state.columns[..]).unwrap_or_default();
             let column = |c: &millstream_types::Column| {
                 format!("{} {}{}", c.name, c.data_type, if c.nullable { "?" } else { "" })
             };
@@ -254,7 +319,7 @@ fn overview(snapshot: &StoredSnapshot) -> Vec<Value> {
                 "form": state.form.name(),
                 "key": key.join(", "),
                 "columns": columns.iter().map(column).collect::<Vec<_>>().join(", "),
-                "version": state.parts.first().map(|part| part.version),
+                "version": state.parts.first().map(|part| part.state.version),
                 "subtasks": state.parts.len(),
                 "bytes": state.bytes(),
             })

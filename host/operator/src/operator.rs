@@ -81,6 +81,12 @@ pub trait Operator {
         }
     }
 
+    /// Takes up a piece of keyed state that is too large to be handed over at once. Called between [`Operator::restore`] and
+    /// [`Operator::open`], as often as it takes; a key is in one piece of a state only.
+    async fn restore_piece(&mut self, piece: StatePart) -> Result<(), OperatorError> {
+        Err(StateError::NotDeclared { name: piece.name }.into())
+    }
+
     /// A checkpoint is complete: what was prepared for it, or for one before it, takes effect.
     async fn checkpoint_complete(&mut self, _checkpoint: u64) -> Result<(), OperatorError> {
         Ok(())

@@ -70,6 +70,7 @@ impl Calls {
                 columns,
                 base: None,
                 chunks,
+                files: None,
             })
         };
         let declared = self.ctx.states.iter().filter(|s| s.kind == StateKind::Operator);

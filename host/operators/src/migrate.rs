@@ -77,7 +77,7 @@ async fn migrate_part(
         migrated.push(StateChunk { bytes, ..chunk });
     }
     let columns = state.columns.clone();
-    Ok(StatePart { name, form, version: state.version, columns, base: None, chunks: migrated })
+    Ok(StatePart { name, form, version: state.version, columns, base: None, chunks: migrated, files: None })
 }
 
 impl From<MigrationError> for millstream_operator::OperatorError {

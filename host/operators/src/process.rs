@@ -315,6 +315,12 @@ impl Operator for ProcessOperator {
         Ok(parts.iter().try_for_each(|part| keyed.restore(part))?)
     }
 
+    async fn restore_piece(&mut self, piece: StatePart) -> Result<(), OperatorError> {
+        let pieces = migrated(vec![piece], &[], &mut *self.function, &mut self.calls).await?;
+        let keyed = self.keyed.as_mut().ok_or_else(|| lost(&self.spec.timers.output.function))?;
+        Ok(pieces.iter().try_for_each(|piece| keyed.restore(piece))?)
+    }
+
     async fn end_of_input(&mut self, out: &mut Collector) -> Result<Progress, OperatorError> {
         if self.wants(Lifecycle::EndOfInput) {
             let mut call = self.begin_lifecycle();

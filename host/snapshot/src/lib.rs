@@ -21,7 +21,7 @@ mod verdict;
 pub use chain::ChainError;
 pub use error::SnapshotError;
 pub use metadata::{
-    ChunkMetadata, JobFileForm, Location, ModuleMetadata, OperatorMetadata, Program, SnapshotKind,
+    Checksum, ChunkMetadata, JobFileForm, Location, ModuleMetadata, OperatorMetadata, Program, SnapshotKind,
     SnapshotMetadata, StateMetadata, SubtaskMetadata, checksum,
 };
 pub use redistribute::{RedistributeError, SubtaskState, state_of};

@@ -1,7 +1,9 @@
 //! The metadata of a snapshot: everything that a restore has to know before it reads state.
 
+use std::fmt;
+
 use millstream_types::{ChunkKind, Column, KeyGroup, MaxParallelism, StateChunk, StateForm, StatePart};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 /// A snapshot of a whole job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +146,28 @@ pub struct ChunkMetadata {
 /// The checksum of stored bytes: XXH3, 64 bits, seed 0.
 pub fn checksum(bytes: &[u8]) -> u64 {
     xxh3_64(bytes)
+}
+
+/// The [`checksum`] of bytes that come piece by piece.
+#[derive(Clone, Default)]
+pub struct Checksum(Xxh3Default);
+
+impl Checksum {
+    /// Adds what comes next.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The checksum of all that has come.
+    pub fn digest(&self) -> u64 {
+        self.0.digest()
+    }
+}
+
+impl fmt::Debug for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.digest())
+    }
 }
 
 impl SnapshotMetadata {

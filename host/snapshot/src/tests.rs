@@ -10,7 +10,7 @@ use super::*;
 
 fn part(form: StateForm, chunks: Vec<StateChunk>) -> StatePart {
     let columns = vec![Column { name: "n".into(), data_type: DataType::Int64, nullable: true }];
-    StatePart { name: "count".into(), form, version: 2, columns, base: None, chunks }
+    StatePart { name: "count".into(), form, version: 2, columns, base: None, chunks, files: None }
 }
 
 fn keyed(groups: &[(u16, &[u8])]) -> StatePart {
@@ -237,7 +237,7 @@ fn metadata() -> impl Strategy<Value = SnapshotMetadata> {
     let place = (any::<bool>(), any::<u64>());
     let state = (".{0,5}", form, any::<u32>(), columns, chunks, place).prop_map(
         |(name, form, version, columns, chunks, (here, at))| {
-            let part = StatePart { name, form, version, columns, base: None, chunks };
+            let part = StatePart { name, form, version, columns, base: None, chunks, files: None };
             let file = || StateMetadata::of_part(&part, Location::File("f".into()), at >> 8);
             if here { inline(&part) } else { file() }
         },

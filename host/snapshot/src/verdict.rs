@@ -187,10 +187,13 @@ fn found_verdicts(
     };
     let wanted = wanted.unwrap_or(&nobody);
     let mut seen = BTreeSet::new();
+    let in_store = found.states().any(|state| state.form == StateForm::Store);
     for state in found.states().filter(|state| is_users(state.form)) {
         let text = describe(state.form, state.version, &state.columns);
-        // What has nothing in it can be dropped without a word.
-        if state.chunks.is_empty() || !seen.insert((state.name.as_str(), state.form, text.clone())) {
+        // What has nothing in it can be dropped without a word, but what a store has has no chunks of its own.
+        if (state.chunks.is_empty() && !in_store)
+            || !seen.insert((state.name.as_str(), state.form, text.clone()))
+        {
             continue;
         }
         let in_job = wanted.states.iter().find(|w| w.name == state.name && w.form == state.form);
@@ -225,7 +228,7 @@ fn new_verdicts(found: Option<&OperatorMetadata>, wanted: &WantedOperator, verdi
 
 /// Whether a user would miss state of this form.
 fn is_users(form: StateForm) -> bool {
-    form != StateForm::Subtask
+    !matches!(form, StateForm::Subtask | StateForm::Store)
 }
 
 fn describe(form: StateForm, version: u32, columns: &[Column]) -> String {
@@ -251,8 +254,7 @@ mod tests {
 
     fn state(name: &str, form: StateForm, columns: Vec<Column>) -> StateMetadata {
         let chunk = StateChunk::item(vec![1]);
-        let part =
-            StatePart { name: name.into(), form, version: 2, columns, base: None, chunks: vec![chunk] };
+        let part = StatePart { version: 2, columns, ..StatePart::plain(name, form, vec![chunk]) };
         StateMetadata::of_part(&part, Location::Inline(vec![1]), 0)
     }
 

@@ -2,7 +2,8 @@
 //!
 //! [`RocksStore`] is the store behind [`millstream_state::CachedBackend`]. A subtask has an instance of its own, without
 //! a log, in a folder that lives as long as its job ([`StateFolder`]): what survives a crash is snapshots. Instances
-//! share the memory that RocksDB takes ([`RocksMemory`]).
+//! share the memory that RocksDB takes ([`RocksMemory`]). An image of an instance is hard links to its files; anybody can
+//! open it to read ([`OpenImage`]).
 
 mod folder;
 mod options;
@@ -10,4 +11,4 @@ mod store;
 
 pub use folder::StateFolder;
 pub use options::RocksMemory;
-pub use store::RocksStore;
+pub use store::{OpenImage, RocksStore};

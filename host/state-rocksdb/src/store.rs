@@ -1,15 +1,18 @@
 //! One instance of RocksDB: a table of the store is a column family.
 
+mod image;
+
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use millstream_state::{BackingStore, ByteRows, Found, StateError, Table, Visit};
-use millstream_types::{State, StateKind};
+use millstream_state::{BackingStore, ByteRows, Found, ReadTables, StateError, Table, Visit};
+use millstream_types::{State, StateFiles, StateKind};
 use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, ReadOptions, WriteBatch, WriteOptions};
 
 use crate::RocksMemory;
+pub use image::OpenImage;
 
 /// The state of one operator subtask in RocksDB, which is opened when something is written for the first time: that may
 /// be never.
@@ -24,21 +27,23 @@ pub struct RocksStore {
     maps: Vec<Option<String>>,
     staged: WriteBatch,
     writes: WriteOptions,
+    /// How many images there have been.
+    images: u64,
 }
 
 impl RocksStore {
     /// An empty store for these states in a folder of its own, which must not exist and is removed in the end.
     pub fn new(folder: PathBuf, states: &[State], memory: &RocksMemory) -> Self {
-        let name = |(at, state): (usize, &State)| (state.kind == StateKind::Map).then(|| format!("map-{at}"));
+        let name = |(at, state): (usize, &State)| (state.kind == StateKind::Map).then(|| map_name(at));
         let maps = states.iter().enumerate().map(name).collect();
         let mut writes = WriteOptions::default();
         writes.disable_wal(true);
         writes.set_memtable_insert_hint_per_batch(true);
         let (memory, staged) = (memory.clone(), WriteBatch::default());
-        Self { folder, memory, db: None, refused: None, maps, staged, writes }
+        Self { folder, memory, db: None, refused: None, maps, staged, writes, images: 0 }
     }
 
-    fn open(&self) -> Result<DB, StateError> {
+    fn open_database(&self) -> Result<DB, StateError> {
         fs::create_dir_all(&self.folder).map_err(|e| failed(&self.folder, "created", &e))?;
         let names = [KEYS, TIMERS].into_iter().chain(self.maps.iter().flatten().map(String::as_str));
         let families = names.map(|name| ColumnFamilyDescriptor::new(name, self.memory.table()));
@@ -49,7 +54,7 @@ impl RocksStore {
     /// What is staged, with the family of a table, once the database is open; none if it cannot be opened.
     fn staged(&mut self, table: Table) -> Option<(&mut WriteBatch, &ColumnFamily)> {
         if self.db.is_none() && self.refused.is_none() {
-            match self.open() {
+            match self.open_database() {
                 Ok(db) => self.db = Some(db),
                 Err(error) => self.refused = Some(error),
             }
@@ -62,21 +67,11 @@ impl RocksStore {
     }
 }
 
-impl BackingStore for RocksStore {
+impl ReadTables for RocksStore {
     fn read(&mut self, table: Table, keys: &ByteRows, found: &mut Found<'_>) -> Result<(), StateError> {
         let Some(db) = &self.db else { return Ok(()) };
-        let family = family(db, &self.maps, table);
-        let options = ReadOptions::default();
-        let all: Vec<&[u8]> = keys.iter().collect();
-        for (at, keys) in all.chunks(READ_AT_ONCE).enumerate() {
-            let values = db.batched_multi_get_cf_opt(family, keys.iter().copied(), true, &options);
-            for (i, value) in values.into_iter().enumerate() {
-                if let Some(value) = value.map_err(|e| self.failed("read", &e))? {
-                    found(at * READ_AT_ONCE + i, &value)?;
-                }
-            }
-        }
-        Ok(())
+        let read = read(db, family(db, &self.maps, table), keys, found);
+        read.map_err(|e| e.in_folder(&self.folder))
     }
 
     fn scan(
@@ -87,23 +82,12 @@ impl BackingStore for RocksStore {
         visit: &mut Visit<'_>,
     ) -> Result<(), StateError> {
         let Some(db) = &self.db else { return Ok(()) };
-        let mut options = ReadOptions::default();
-        match until {
-            Some(until) => options.set_iterate_upper_bound(until),
-            // All of a table would push out what is read again.
-            None => options.fill_cache(false),
-        }
-        let mut rows = db.raw_iterator_cf_opt(family(db, &self.maps, table), options);
-        rows.seek(from);
-        while let Some((key, value)) = rows.item() {
-            if visit(key, value)?.is_break() {
-                return Ok(());
-            }
-            rows.next();
-        }
-        rows.status().map_err(|e| self.failed("read", &e))
+        let scanned = scan(db, family(db, &self.maps, table), (from, until), visit);
+        scanned.map_err(|e| e.in_folder(&self.folder))
     }
+}
 
+impl BackingStore for RocksStore {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) {
         if let Some((staged, family)) = self.staged(table) {
             staged.put_cf(family, key, value);
@@ -134,6 +118,78 @@ impl BackingStore for RocksStore {
             _ => Ok(()),
         }
     }
+
+    fn image(&mut self) -> Result<StateFiles, StateError> {
+        self.images += 1;
+        let Some(db) = &self.db else { return Err(self.refused.clone().unwrap_or(StateError::DamagedRow)) };
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        // Beside the store, which may be gone before the image is stored.
+        let folder = self.folder.with_file_name(format!("{name}-image-{}", self.images));
+        image::create(db, folder)
+    }
+
+    fn adopt(&mut self, files: &StateFiles) -> Result<(), StateError> {
+        image::link(files, &self.folder).map_err(|e| failed(&self.folder, "taken up", &e))?;
+        self.db = Some(self.open_database()?);
+        Ok(())
+    }
+
+    fn open(&self, files: &StateFiles) -> Result<Box<dyn ReadTables>, StateError> {
+        Ok(Box::new(OpenImage::new(files.clone(), &self.memory)?))
+    }
+}
+
+/// A read that has not gone well.
+enum ReadError {
+    Rocks(rocksdb::Error),
+    /// What whoever takes the rows says.
+    Taken(StateError),
+}
+
+impl ReadError {
+    fn in_folder(self, folder: &Path) -> StateError {
+        match self {
+            ReadError::Rocks(error) => failed(folder, "read", &error),
+            ReadError::Taken(error) => error,
+        }
+    }
+}
+
+fn read(db: &DB, family: &ColumnFamily, keys: &ByteRows, found: &mut Found<'_>) -> Result<(), ReadError> {
+    let options = ReadOptions::default();
+    let all: Vec<&[u8]> = keys.iter().collect();
+    for (at, keys) in all.chunks(READ_AT_ONCE).enumerate() {
+        let values = db.batched_multi_get_cf_opt(family, keys.iter().copied(), true, &options);
+        for (i, value) in values.into_iter().enumerate() {
+            if let Some(value) = value.map_err(ReadError::Rocks)? {
+                found(at * READ_AT_ONCE + i, &value).map_err(ReadError::Taken)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn scan(
+    db: &DB,
+    family: &ColumnFamily,
+    (from, until): (&[u8], Option<&[u8]>),
+    visit: &mut Visit<'_>,
+) -> Result<(), ReadError> {
+    let mut options = ReadOptions::default();
+    match until {
+        Some(until) => options.set_iterate_upper_bound(until),
+        // All of a table would push out what is read again.
+        None => options.fill_cache(false),
+    }
+    let mut rows = db.raw_iterator_cf_opt(family, options);
+    rows.seek(from);
+    while let Some((key, value)) = rows.item() {
+        if visit(key, value).map_err(ReadError::Taken)?.is_break() {
+            return Ok(());
+        }
+        rows.next();
+    }
+    rows.status().map_err(ReadError::Rocks)
 }
 
 impl Drop for RocksStore {
@@ -155,6 +211,11 @@ fn family<'a>(db: &'a DB, maps: &[Option<String>], table: Table) -> &'a ColumnFa
         Table::Map(state) => maps[state].as_deref().expect("only maps have entries"),
     };
     db.cf_handle(name).expect("every table was opened with the store")
+}
+
+/// The column family of a map state.
+fn map_name(state: usize) -> String {
+    format!("map-{state}")
 }
 
 fn failed(folder: &Path, action: &'static str, error: &dyn std::fmt::Display) -> StateError {

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use arrow_array::{Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
 use millstream_state::{
-    BackingStore, ByteRows, CacheOptions, CachedBackend, KeyedBackend, StateError, Table, conformance,
+    BackingStore, ByteRows, CacheOptions, CachedBackend, KeyedBackend, ReadTables, StateError, Table,
+    conformance,
 };
-use millstream_state_rocksdb::{RocksMemory, RocksStore, StateFolder};
+use millstream_state_rocksdb::{OpenImage, RocksMemory, RocksStore, StateFolder};
 use millstream_types::{
-    Cells, Columns, EncodedKeys, MaxParallelism, SnapshotRequest, State, StatePart, hash_key,
+    Cells, Columns, EncodedKeys, KeyGroupRange, MaxParallelism, SnapshotRequest, State, StateFiles,
+    StatePart, hash_key,
 };
 
 fn max() -> MaxParallelism {
@@ -21,12 +23,16 @@ fn backend(folder: &StateFolder, states: &[State], memory: usize) -> CachedBacke
     CachedBackend::new(states, Box::new(store), CacheOptions { max: max(), memory })
 }
 
+fn open(files: &StateFiles) -> Box<dyn ReadTables> {
+    Box::new(OpenImage::new(files.clone(), &RocksMemory::new(8 << 20, 1)).expect("its own image"))
+}
+
 #[test]
 fn conforms_whatever_fits() {
     let parent = tempfile::tempdir().expect("a folder");
     let folder = StateFolder::create(parent.path()).expect("a folder");
     for memory in [0, 50_000] {
-        conformance::run(|states| Box::new(backend(&folder, states, memory)));
+        conformance::run_with(|states| Box::new(backend(&folder, states, memory)), open);
     }
     let left = std::fs::read_dir(folder.path()).expect("it is there").count();
     assert_eq!(left, 1, "of all stores that are gone, but for the lock");
@@ -79,7 +85,7 @@ fn state_goes_from_one_parallelism_to_another() {
         let parts = subtasks
             .iter_mut()
             .flat_map(|s| s.snapshot(&states, max(), &SnapshotRequest::in_full(1)).expect("a snapshot"));
-        let parts: Vec<StatePart> = parts.collect();
+        let parts = conformance::portable(parts.collect(), max(), open);
         subtasks = (0..parallelism)
             .map(|subtask| {
                 let mut restored = backend(&folder, &states, 100_000);
@@ -93,6 +99,75 @@ fn state_goes_from_one_parallelism_to_another() {
     }
     let values = read(&mut subtasks[0], 0..KEYS);
     assert!(values.iter().enumerate().all(|(i, value)| *value == Some(i as i64)));
+}
+
+/// The image of a backend that has evicted keys.
+fn image(backend: &mut CachedBackend) -> StatePart {
+    let request = SnapshotRequest { checkpoint: 1, base: None, base_of_later: true };
+    let parts = backend.snapshot(&conformance::states(), max(), &request).expect("a snapshot");
+    let [part] = <[StatePart; 1]>::try_from(parts).expect("one part, which has everything");
+    assert!(part.files.is_some());
+    part
+}
+
+#[test]
+fn images_go_from_one_parallelism_to_another() {
+    const KEYS: i64 = 20_000;
+    let parent = tempfile::tempdir().expect("a folder");
+    let folder = StateFolder::create(parent.path()).expect("a folder");
+    let states = conformance::states();
+    let mut subtasks = vec![backend(&folder, &states, 100_000)];
+    (0..KEYS).step_by(1000).for_each(|start| write(&mut subtasks[0], start..start + 1000));
+    for parallelism in [1, 2, 4, 3, 3, 1] {
+        let images: Vec<StatePart> = subtasks.iter_mut().map(image).collect();
+        let same = images.len() == parallelism as usize;
+        subtasks = (0..parallelism)
+            .map(|subtask| {
+                let mut restored = backend(&folder, &states, 100_000);
+                let range = KeyGroupRange::of(subtask, parallelism, max()).0;
+                for (i, part) in images.iter().enumerate().filter(|(i, _)| !same || *i == subtask as usize) {
+                    let files = part.files.as_ref().expect("an image");
+                    let files = if same { files.clone() } else { files.of_groups(range.clone()) };
+                    let part = StatePart { files: Some(files), ..part.clone() };
+                    restored.restore(&states, &part).unwrap_or_else(|e| panic!("{i}: {e}"));
+                }
+                restored
+            })
+            .collect();
+        drop(images);
+        let keys: usize = subtasks.iter().map(|s| s.key_count()).sum();
+        assert_eq!(keys, KEYS as usize, "at {parallelism}");
+    }
+    let values = read(&mut subtasks[0], 0..KEYS);
+    assert!(values.iter().enumerate().all(|(i, value)| *value == Some(i as i64)));
+    drop(subtasks);
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 1, "images go as well");
+}
+
+#[test]
+fn an_image_stays_as_it_is_and_shares_files_with_the_next() {
+    let parent = tempfile::tempdir().expect("a folder");
+    let folder = StateFolder::create(parent.path()).expect("a folder");
+    let states = conformance::states();
+    let mut backend = backend(&folder, &states, 100_000);
+    (0..50_000).step_by(1000).for_each(|start| write(&mut backend, start..start + 1000));
+    let first = image(&mut backend);
+    write(&mut backend, 50_000..51_000);
+    let second = image(&mut backend);
+    let names = |part: &StatePart| -> Vec<String> {
+        let files = part.files.as_ref().expect("an image").files().iter();
+        files.map(|file| file.name.clone()).filter(|name| name.ends_with(".sst")).collect()
+    };
+    let shared = names(&second).into_iter().filter(|name| names(&first).contains(name)).count();
+    assert!(shared > 0 && shared < names(&second).len(), "{:?} {:?}", names(&first), names(&second));
+    drop(backend);
+    for (part, keys) in [(first, 50_000), (second, 51_000)] {
+        let mut restored = self::backend(&folder, &states, 100_000);
+        restored.restore(&states, &part).expect("its own image");
+        assert_eq!(restored.key_count(), keys);
+        assert_eq!(read(&mut restored, 50_000..50_001)[0].is_some(), keys > 50_000);
+        assert!(read(&mut restored, 0..1000).iter().all(Option::is_some));
+    }
 }
 
 fn rows(keys: &[&[u8]]) -> ByteRows {

@@ -154,7 +154,8 @@ impl Job {
         for ((name, form), chains) in std::mem::take(&mut self.chains) {
             let chunks = chains.into_values().flatten().collect();
             let columns = if form == StateForm::Value { self.states[0].columns.clone() } else { Vec::new() };
-            let part = StatePart { name, form, version: 1, columns, base: Some(self.last), chunks };
+            let part =
+                StatePart { name, form, version: 1, columns, base: Some(self.last), chunks, files: None };
             backend.restore(&self.states, &part).expect("its own state");
         }
         backend

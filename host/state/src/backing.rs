@@ -9,6 +9,8 @@ mod in_memory;
 
 use std::ops::ControlFlow;
 
+use millstream_types::StateFiles;
+
 use crate::StateError;
 
 pub use byte_rows::ByteRows;
@@ -32,10 +34,8 @@ pub type Found<'a> = dyn FnMut(usize, &[u8]) -> Result<(), StateError> + 'a;
 /// Takes the keys of a scan with their values, and says whether it goes on.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, StateError> + 'a;
 
-/// Ordered tables of bytes that one subtask reads and writes.
-///
-/// Writes are staged and take effect together with [`BackingStore::apply`]; reads and scans see what has been applied.
-pub trait BackingStore: Send {
+/// Ordered tables of bytes, to be read.
+pub trait ReadTables: Send {
     /// Reads keys, which ascend; those that are not there are passed over.
     fn read(&mut self, table: Table, keys: &ByteRows, found: &mut Found<'_>) -> Result<(), StateError>;
 
@@ -47,7 +47,12 @@ pub trait BackingStore: Send {
         until: Option<&[u8]>,
         visit: &mut Visit<'_>,
     ) -> Result<(), StateError>;
+}
 
+/// Ordered tables of bytes that one subtask reads and writes.
+///
+/// Writes are staged and take effect together with [`BackingStore::apply`]; reads and scans see what has been applied.
+pub trait BackingStore: ReadTables {
     /// Stages a value.
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]);
 
@@ -59,4 +64,14 @@ pub trait BackingStore: Send {
 
     /// Applies what has been staged, all of it or nothing, and forgets it.
     fn apply(&mut self) -> Result<(), StateError>;
+
+    /// An image of all that has been applied: files that stay as they are, whatever is written afterwards. Those that an
+    /// earlier image has as well have the same name there, and a name never stands for two files.
+    fn image(&mut self) -> Result<StateFiles, StateError>;
+
+    /// Takes up what an image of a store with the same tables has. This one is empty.
+    fn adopt(&mut self, files: &StateFiles) -> Result<(), StateError>;
+
+    /// Opens an image beside this store, to be read only.
+    fn open(&self, files: &StateFiles) -> Result<Box<dyn ReadTables>, StateError>;
 }

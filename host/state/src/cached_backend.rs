@@ -10,20 +10,25 @@
 //! - Maps are not read as a whole: of a key that was read its entries are read as they are asked for ([`maps`]).
 //! - Timers of keys that are in the table are in the wheel. Of the others the earliest timer of each is in a table in
 //!   order of time, and a round starts with reading the keys that are due by that ([`due`]).
+//! - A snapshot is the memory backend's until a key has been evicted. After that what has changed is written to the store,
+//!   and an image of its files is the snapshot ([`image`]).
 //!
 //! Invariants: a slot is `kept` if the store has a row of its key, and `changed` if that row is not what the cache has; a
 //! key that is not in the table is in the store as it is, and only such keys are counted in [`Elsewhere`].
 
 mod due;
-mod key_row;
+mod image;
+pub(crate) mod key_row;
 mod maps;
 mod marks;
 mod read;
-mod snapshot;
+mod restore;
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod write;
+
+use std::hash::{BuildHasher, RandomState};
 
 use millstream_types::{
     Cells, Clock, EncodedKeys, Entries, MaxParallelism, Runs, SnapshotRequest, State, StatePart,
@@ -60,6 +65,8 @@ pub struct CachedBackend {
     map_changes: Vec<MapChange>,
     elsewhere: Elsewhere,
     sweep: Sweep,
+    /// Of the images of the store: what [`StoreHeader`](crate::StoreHeader) says.
+    lineage: u64,
 }
 
 /// What is in the store and not in the cache.
@@ -88,6 +95,7 @@ impl CachedBackend {
             map_changes: Vec::new(),
             elsewhere: Elsewhere::default(),
             sweep: Sweep::default(),
+            lineage: RandomState::new().hash_one(()),
         }
     }
 
@@ -307,7 +315,7 @@ impl KeyedBackend for CachedBackend {
         request: &SnapshotRequest,
     ) -> Result<Vec<StatePart>, StateError> {
         self.drop_open_call();
-        if self.elsewhere.used { self.stored_parts() } else { self.cache.snapshot(states, max, request) }
+        if self.elsewhere.used { self.image_part() } else { self.cache.snapshot(states, max, request) }
     }
 
     fn restore(&mut self, states: &[State], part: &StatePart) -> Result<(), StateError> {

@@ -54,6 +54,7 @@ pub fn fold(part: &StatePart) -> Result<Cow<'_, StatePart>, StateError> {
         columns,
         base: part.base,
         chunks,
+        files: None,
     }))
 }
 

@@ -35,6 +35,7 @@ mod sessions;
 mod shape;
 mod slot_store;
 mod snapshot;
+mod store_image;
 mod stored;
 mod timer_wheel;
 mod timers;
@@ -46,7 +47,7 @@ mod window_tests;
 pub use backend::{KeyedBackend, MapKeys};
 #[cfg(any(test, feature = "conformance"))]
 pub use backing::InMemoryStore;
-pub use backing::{BackingStore, ByteRows, Found, Table, Visit};
+pub use backing::{BackingStore, ByteRows, Found, ReadTables, Table, Visit};
 pub use cached_backend::{CacheOptions, CachedBackend};
 pub use context::{KeyedContext, StateId};
 pub use error::StateError;
@@ -62,6 +63,7 @@ pub use operator_state::OperatorState;
 pub use row_codec::ROW_FORMAT;
 pub use session_state::{SessionAccumulators, SessionContents, SessionSlice, SessionState};
 pub use snapshot::{EVENT_TIMERS, PROCESSING_TIMERS, item_chunks, items_of};
+pub use store_image::{ImageReader, StoreHeader, WriteChunk};
 pub use stored::{
     ChannelContent, decode_channel, encode_channel, evolve_part, replace_rows, rows_of, show_part,
 };

@@ -151,7 +151,15 @@ pub(crate) fn chunks(
 
 /// A part with these columns in their first version.
 pub(crate) fn part(name: &str, form: StateForm, columns: &[Column], chunks: Vec<StateChunk>) -> StatePart {
-    StatePart { name: name.to_owned(), form, version: 1, columns: columns.to_vec(), base: None, chunks }
+    StatePart {
+        name: name.to_owned(),
+        form,
+        version: 1,
+        columns: columns.to_vec(),
+        base: None,
+        chunks,
+        files: None,
+    }
 }
 
 /// Expects a part to have these columns.
@@ -201,6 +209,10 @@ pub(crate) fn take_u8(bytes: &mut &[u8]) -> Result<u8, StateError> {
 
 pub(crate) fn take_u32(bytes: &mut &[u8]) -> Result<u32, StateError> {
     take(bytes).map(u32::from_le_bytes)
+}
+
+pub(crate) fn take_u64(bytes: &mut &[u8]) -> Result<u64, StateError> {
+    take(bytes).map(u64::from_le_bytes)
 }
 
 pub(crate) fn take_i64(bytes: &mut &[u8]) -> Result<i64, StateError> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use millstream_snapshot::{Location, SnapshotMetadata};
 use millstream_types::crash_point;
 
-use crate::{Storage, StorageError, StoredSnapshot, job_store::load};
+use crate::{Storage, StorageError, StoredSnapshot, Upload, Uploaded, job_store::load};
 
 /// A folder for one snapshot. It is one once its metadata is there, which is written last.
 #[derive(Clone, Debug)]
@@ -52,6 +52,19 @@ impl SnapshotFolder {
         self.storage.put(&self.path(name), bytes).await?;
         crash_point("state-is-stored");
         Ok(Location::File(name.to_owned()))
+    }
+
+    /// Begins to store state piece by piece under a name that is unique in the snapshot.
+    pub fn upload(&self, name: &str) -> Upload {
+        crash_point("before-state-is-stored");
+        Upload::new(self.storage.clone(), self.path(name))
+    }
+
+    /// Completes what [`SnapshotFolder::upload`] has begun.
+    pub async fn finish(&self, upload: Upload) -> Result<Uploaded, StorageError> {
+        let uploaded = upload.finish().await?;
+        crash_point("state-is-stored");
+        Ok(uploaded)
     }
 
     /// Makes the snapshot complete. Everything that it refers to has been stored before.

@@ -29,9 +29,11 @@ mod s3;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod upload;
 
 pub use error::StorageError;
 pub use folder::SnapshotFolder;
 pub use job_store::{CheckpointInfo, JobStore, Latest, RunStore, StoredSnapshot};
 pub use lock::RunLock;
 pub use storage::Storage;
+pub use upload::{Upload, Uploaded};

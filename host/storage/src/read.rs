@@ -1,10 +1,16 @@
 //! State out of a stored snapshot, every chunk checked.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Write},
+    path::Path,
+};
 
 use bytes::Bytes;
-use millstream_snapshot::{ChunkMetadata, Location, ModuleMetadata, StateMetadata, checksum};
-use millstream_types::{StateChunk, StatePart, crash_point};
+use futures_util::TryStreamExt;
+use millstream_snapshot::{Checksum, ChunkMetadata, Location, ModuleMetadata, StateMetadata};
+use millstream_types::{StateChunk, StateFile, StatePart, crash_point};
 
 use crate::{StorageError, StoredSnapshot, paths};
 
@@ -32,7 +38,15 @@ impl StoredSnapshot {
             });
         }
         let (name, columns) = (state.name.clone(), state.columns.clone());
-        Ok(StatePart { name, form: state.form, version: state.version, columns, base: None, chunks })
+        Ok(StatePart {
+            name,
+            form: state.form,
+            version: state.version,
+            columns,
+            base: None,
+            chunks,
+            files: None,
+        })
     }
 
     async fn read_file(&self, file: &str, chunks: &[ChunkMetadata]) -> Result<Vec<Bytes>, StorageError> {
@@ -56,8 +70,72 @@ impl StoredSnapshot {
         Err(StorageError::Damaged { path: self.storage.name_of(&path), problem })
     }
 
+    /// Fetches the files of a store, which are all but the first of its chunks, into a folder that is there, and gives them
+    /// these names. None of them is in memory as a whole.
+    pub async fn fetch(
+        &self,
+        state: &StateMetadata,
+        names: &[String],
+        folder: &Path,
+    ) -> Result<Vec<StateFile>, StorageError> {
+        crash_point("restored-in-part");
+        if names.len() + 1 != state.chunks.len() {
+            let problem = format!(
+                "the state `{}` has {} files, {} expected",
+                state.name,
+                state.chunks.len().saturating_sub(1),
+                names.len()
+            );
+            return Err(StorageError::Damaged { path: self.name(), problem });
+        }
+        let mut files = Vec::with_capacity(names.len());
+        for (name, chunk) in names.iter().zip(&state.chunks[1..]) {
+            let path = folder.join(name);
+            let local = |source: io::Error| StorageError::Access {
+                path: path.display().to_string(),
+                action: "write the file",
+                source: Box::new(source),
+            };
+            let mut file = File::create(&path).map_err(local)?;
+            let mut found = Found::default();
+            match state.places.get(usize::from(chunk.place)) {
+                Some(Location::File(stored)) => {
+                    let mut pieces = self.storage.get_pieces(&self.path(stored)).await?;
+                    while let Some(piece) = pieces.try_next().await.map_err(|e| self.unread(stored, e))? {
+                        found.add(&piece);
+                        file.write_all(&piece).map_err(local)?;
+                    }
+                }
+                Some(Location::Inline(bytes)) => {
+                    let bytes = slices(bytes, &[*chunk]).concat();
+                    found.add(&bytes);
+                    file.write_all(&bytes).map_err(local)?;
+                }
+                None => {}
+            }
+            self.check_found(state, chunk, &found)?;
+            files.push(StateFile { name: name.clone(), length: found.length });
+        }
+        Ok(files)
+    }
+
+    fn unread(&self, file: &str, error: object_store::Error) -> StorageError {
+        StorageError::access(self.storage.name_of(&self.path(file)), "read the object", error)
+    }
+
     fn check(&self, state: &StateMetadata, chunk: &ChunkMetadata, bytes: &[u8]) -> Result<(), StorageError> {
-        let (length, hash) = (bytes.len() as u64, checksum(bytes));
+        let mut found = Found::default();
+        found.add(bytes);
+        self.check_found(state, chunk, &found)
+    }
+
+    fn check_found(
+        &self,
+        state: &StateMetadata,
+        chunk: &ChunkMetadata,
+        found: &Found,
+    ) -> Result<(), StorageError> {
+        let (length, hash) = (found.length, found.checksum.digest());
         if length == chunk.length && hash == chunk.checksum {
             return Ok(());
         }
@@ -100,6 +178,20 @@ impl StoredSnapshot {
 
     fn path(&self, file: &str) -> String {
         paths::join(&self.folder, file)
+    }
+}
+
+/// Bytes that have been read.
+#[derive(Default)]
+struct Found {
+    length: u64,
+    checksum: Checksum,
+}
+
+impl Found {
+    fn add(&mut self, bytes: &[u8]) {
+        self.length += bytes.len() as u64;
+        self.checksum.update(bytes);
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::TryStreamExt;
+use futures_util::{TryStreamExt, stream::BoxStream};
 use object_store::{
     ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion, WriteMultipart,
     local::LocalFileSystem, path::Path as Key,
@@ -69,6 +69,10 @@ impl Storage {
             }
             place => place.to_string(),
         })
+    }
+
+    pub(crate) fn store(&self) -> &dyn ObjectStore {
+        &*self.store
     }
 
     /// How messages and commands name what is at a path.
@@ -186,6 +190,16 @@ impl Storage {
     ) -> Result<Vec<Bytes>, StorageError> {
         let read = self.store.get_ranges(&Key::from(path), ranges).await;
         read.map_err(|e| StorageError::access(self.name_of(path), "read the object", e))
+    }
+
+    /// Reads an object as it comes.
+    pub(crate) async fn get_pieces(
+        &self,
+        path: &str,
+    ) -> Result<BoxStream<'static, object_store::Result<Bytes>>, StorageError> {
+        let read = self.store.get(&Key::from(path)).await;
+        let read = read.map_err(|e| StorageError::access(self.name_of(path), "read the object", e))?;
+        Ok(read.into_stream())
     }
 
     /// The names of what lies directly in a folder: folders, then objects.

@@ -17,7 +17,8 @@ use millstream_operator::{
 use millstream_types::{Barrier, Batch, OperatorId, SnapshotRequest, StatePart, StreamElement};
 
 use crate::{
-    Resent, ResultPartition, TaskError, in_flight::Overtaken, output::SendError, overdraft::Overdraft,
+    PiecesOf, Resent, ResultPartition, TaskError, in_flight::Overtaken, output::SendError,
+    overdraft::Overdraft,
 };
 
 /// Where what comes out of an operator's port goes.
@@ -91,6 +92,21 @@ impl Chain {
             };
             let restored = operator.restore(parts).await;
             restored.map_err(|e| self.failed(index, e))?;
+        }
+        Ok(())
+    }
+
+    /// Gives the operators what a snapshot has of them and is too large to be handed over at once.
+    pub(crate) async fn restore_pieces(&mut self, pieces: Vec<PiecesOf>) -> Result<(), TaskError> {
+        for (index, mut pieces) in pieces {
+            loop {
+                let next = pieces.next().await;
+                let next = next.map_err(|source| TaskError::Restore { subtask: self.name(), source })?;
+                let Some(piece) = next else { break };
+                let Some(operator) = &mut self.operators[index].operator else { break };
+                let restored = operator.restore_piece(piece).await;
+                restored.map_err(|e| self.failed(index, e))?;
+            }
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use millstream_types::StatePart;
 use tokio::sync::watch;
 
 use crate::{
-    Chain, CheckpointLink, InputGate, Mail, Mailbox, Resent, SourceTask, TaskError,
+    Chain, CheckpointLink, InputGate, Mail, Mailbox, PiecesOf, Resent, SourceTask, TaskError,
     checkpoint::{Checkpoints, Moment},
     gate_reading::GateReading,
     source_reading::{EndedSource, SourceReading},
@@ -45,6 +45,8 @@ pub struct Restore {
     pub ended: bool,
     /// The state of its operators, by their position in the chain. That of a source is its enumerator's business.
     pub operators: Vec<Vec<StatePart>>,
+    /// What comes behind that, piece by piece.
+    pub pieces: Vec<PiecesOf>,
     /// What was under way and is to be sent, or processed, before anything else.
     pub resent: Vec<Resent>,
 }
@@ -83,8 +85,9 @@ impl Subtask {
     async fn work(self) -> Result<(), TaskError> {
         let Subtask { input, mut chain, mut mailbox, checkpoints, restore } = self;
         let mut checkpoints = Checkpoints::new(checkpoints);
-        let Restore { ended, operators, resent } = restore.unwrap_or_default();
+        let Restore { ended, operators, pieces, resent } = restore.unwrap_or_default();
         chain.restore(operators).await?;
+        chain.restore_pieces(pieces).await?;
         chain.open().await?;
         chain.resend(resent).await?;
         let (reading_end, source) = match input {

@@ -13,6 +13,7 @@ mod long_key;
 mod manifest;
 mod positions;
 mod schema;
+mod state_files;
 mod state_part;
 mod time;
 
@@ -31,5 +32,6 @@ pub use manifest::{
 };
 pub use positions::{Positions, RecordNumbers, RecordUnit};
 pub use schema::{DataType, Field, ParseTypeError, Schema};
+pub use state_files::{StateFile, StateFiles};
 pub use state_part::{ChunkKind, Dealing, SnapshotRequest, StateChunk, StateForm, StatePart};
 pub use time::{MAX_WATERMARK, MIN_WATERMARK, NO_TIME, Window};

@@ -6,7 +6,11 @@
 //! A part of keyed state need not have everything: it may build on what a complete checkpoint of the same run has. What a
 //! key group has is then its last whole chunk, which may be in an earlier checkpoint, and the changes behind that in order.
 
-use crate::{Barrier, BarrierKind, Column, KeyGroup};
+//! Keyed state that does not fit into memory is handed over as files of its store, with which nothing has to be read
+//! while the subtask waits: a part of the form [`StateForm::Store`] has all keyed states of an operator subtask, in
+//! [`StateFiles`], and one chunk that says how they are read.
+
+use crate::{Barrier, BarrierKind, Column, KeyGroup, StateFiles};
 
 /// What a snapshot of an operator is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +69,8 @@ pub enum StateForm {
     Subtask = 18,
     /// A map that is the same in all subtasks.
     Broadcast = 19,
+    /// The files of a store that has all keyed states and timers of an operator subtask.
+    Store = 20,
     /// Splits that a source subtask is reading; treated as [`StateForm::Items`].
     Splits = 32,
     /// What the enumerator of a source knows. One a source, whatever its parallelism.
@@ -86,11 +92,13 @@ pub enum Dealing {
     ToAll,
     /// To the subtasks that send over the edge, which deal it out.
     ToSenders,
+    /// To every subtask that owns a key group of the one that had it; each takes its groups out of it.
+    ByOverlap,
 }
 
 impl StateForm {
     /// Every form.
-    pub const ALL: [StateForm; 18] = [
+    pub const ALL: [StateForm; 19] = [
         StateForm::Value,
         StateForm::List,
         StateForm::Map,
@@ -105,6 +113,7 @@ impl StateForm {
         StateForm::UnionItems,
         StateForm::Subtask,
         StateForm::Broadcast,
+        StateForm::Store,
         StateForm::Splits,
         StateForm::Enumerator,
         StateForm::InFlight,
@@ -133,6 +142,7 @@ impl StateForm {
             StateForm::UnionItems => "union items",
             StateForm::Subtask => "number of the operator",
             StateForm::Broadcast => "broadcast",
+            StateForm::Store => "store",
             StateForm::Splits => "splits",
             StateForm::Enumerator => "enumerator",
             StateForm::InFlight => "rows under way",
@@ -153,6 +163,7 @@ impl StateForm {
                 Dealing::ToAll
             }
             StateForm::Overtaken => Dealing::ToSenders,
+            StateForm::Store => Dealing::ByOverlap,
             _ => Dealing::ByKeyGroup,
         }
     }
@@ -174,12 +185,14 @@ pub struct StatePart {
     pub base: Option<u64>,
     /// Its content; keyed state by key group, ascending.
     pub chunks: Vec<StateChunk>,
+    /// Of a store: its files. All other forms have none.
+    pub files: Option<StateFiles>,
 }
 
 impl StatePart {
     /// A part without columns.
     pub fn plain(name: &str, form: StateForm, chunks: Vec<StateChunk>) -> Self {
-        Self { name: name.to_owned(), form, version: 1, columns: Vec::new(), base: None, chunks }
+        Self { name: name.to_owned(), form, version: 1, columns: Vec::new(), base: None, chunks, files: None }
     }
 
     /// How many bytes it has.

@@ -22,8 +22,7 @@ use millstream_operators::AlignmentGroup;
 
 use crate::{Catalog, Modules, StartError};
 
-use state::StateBackend;
-
+pub(crate) use state::StateBackend;
 pub(crate) use subtask::SubtaskBuilder;
 
 /// A node that cannot be built, though its plan was checked.
@@ -123,6 +122,11 @@ impl Blueprint {
         };
         let parts = plan.logical.nodes.iter().map(part).collect::<Result<_, StartError>>()?;
         Ok(Self { parts, state: StateBackend::Memory })
+    }
+
+    /// Where keyed state is kept.
+    pub(crate) fn state(&self) -> &StateBackend {
+        &self.state
     }
 
     /// The source of a node, if it is one.

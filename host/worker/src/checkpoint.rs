@@ -206,9 +206,10 @@ impl CheckpointService {
                         Participant::Enumerator => 0,
                     };
                     let base = Base { metadata: pending.base.clone(), subtask };
-                    let layout = self.layout.clone();
+                    let (layout, kind) = (self.layout.clone(), pending.kind);
                     self.work.spawn(async move {
-                        let stored = store_snapshot(&folder, &layout, participant, snapshot, base).await;
+                        let stored =
+                            store_snapshot(&folder, &layout, kind, participant, snapshot, base).await;
                         Work::Snapshot { checkpoint, participant, stored }
                     });
                 }

@@ -24,7 +24,7 @@ pub use control::{JobControl, SnapshotError, SnapshotTaken};
 pub use job::{Job, JobEnd, JobOptions, StartError};
 pub use millstream_protocol::{CheckpointSettings, RestartStrategy};
 pub use modules::Modules;
-pub use restore::{RestoreError, restore_report};
+pub use restore::{RestoreError, restore_report, stored_pieces};
 
 pub use status::{
     CheckpointStatus, CompletedCheckpoint, FailedAttempt, FailedCheckpoint, JobStatus, OperatorStatus,

@@ -8,9 +8,12 @@
 //! before, and the subtask goes on with what it has.
 
 mod in_flight;
+mod look;
+mod pieces;
+mod store;
 mod wanted;
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use millstream_graph::{Plan, Subtask, VertexIndex};
 use millstream_operator::SourceSnapshot;
@@ -20,12 +23,16 @@ use millstream_snapshot::{
 };
 use millstream_state::{StateError, evolve_part};
 use millstream_storage::{StorageError, StoredSnapshot};
-use millstream_task::{Restore, decode_split};
-use millstream_types::{OperatorId, StateForm, StatePart};
+use millstream_task::{Restore, StatePieces, decode_split};
+use millstream_types::{Column, OperatorId, StateForm, StatePart};
 use tokio::sync::OnceCell;
 
+use crate::build::StateBackend;
 use in_flight::StoredEdges;
+use pieces::{ChunkPieces, PIECE};
+use store::{FromStore, Restorer};
 
+pub use look::stored_pieces;
 pub(crate) use wanted::{key_of, windows_of};
 
 /// A snapshot that a job cannot go on from.
@@ -60,6 +67,9 @@ pub enum RestoreError {
         /// How many there are.
         wanted: u32,
     },
+    /// There is no place for what is fetched.
+    #[error("there is no place for the state that is fetched")]
+    Folder(#[from] io::Error),
     /// A split in it is none.
     #[error("the snapshot has a split of `{operator}` that cannot be read")]
     Split {
@@ -124,12 +134,25 @@ impl RestorePlan {
     }
 
     /// What a subtask goes on from.
-    pub(crate) async fn subtask(&self, plan: &Plan, subtask: &Subtask) -> Result<Restore, RestoreError> {
+    pub(crate) async fn subtask(
+        &self,
+        plan: &Plan,
+        subtask: &Subtask,
+        backend: &StateBackend,
+    ) -> Result<Restore, RestoreError> {
         let chain = &plan.job.vertex(subtask.vertex).chain;
         let mut ended = self.sources_ended[subtask.vertex.0];
-        let mut operators = Vec::with_capacity(chain.len());
-        for chained in chain {
-            let id = &plan.logical.node(chained.node).id;
+        let (mut operators, mut pieces) = (Vec::with_capacity(chain.len()), Vec::new());
+        for (position, chained) in chain.iter().enumerate() {
+            let node = plan.logical.node(chained.node);
+            let id = &node.id;
+            let restorer = Restorer {
+                position,
+                states: node.function().map_or(&[], |function| &function.declaration.states),
+                backend,
+                index: subtask.index.0,
+                parallelism: subtask.parallelism,
+            };
             let mut parts = Vec::new();
             match self.snapshot.metadata.operator(id.as_str()) {
                 None => ended = false,
@@ -137,20 +160,31 @@ impl RestorePlan {
                     let max = self.snapshot.metadata.max_parallelism;
                     let state = state_of(operator, subtask.index.0, subtask.parallelism, max);
                     ended &= state.ended;
+                    let in_store = state.states.iter().any(|state| state.form == StateForm::Store);
                     let own =
                         |s: &&StateMetadata| !matches!(s.form, StateForm::Splits | StateForm::Overtaken);
                     for state in state.states.iter().filter(own) {
                         // At another parallelism a subtask's chunks are described elsewhere.
                         let same = operator.subtasks.len() == subtask.parallelism as usize;
                         let base = (self.is_base && same).then_some(self.snapshot.metadata.checkpoint);
-                        let part = self.part(operator, state, base).await?;
-                        parts.extend(part);
+                        match state.form {
+                            StateForm::Store => match self.from_store(operator, state, &restorer).await? {
+                                FromStore::Part(part) => parts.push(part),
+                                FromStore::Pieces(more) => pieces.push(more),
+                            },
+                            // Listed for its columns only.
+                            _ if in_store && is_by_key(state.form) && state.chunks.is_empty() => {}
+                            _ if backend.is_on_disk() && is_large(state) => {
+                                pieces.extend(self.pieces(operator, state).map(|more| (position, more)));
+                            }
+                            _ => parts.extend(self.part(operator, state, base).await?),
+                        }
                     }
                 }
             }
             operators.push(parts);
         }
-        Ok(Restore { ended, operators, resent: self.resent(plan, subtask).await? })
+        Ok(Restore { ended, operators, pieces, resent: self.resent(plan, subtask).await? })
     }
 
     /// A state as the operator wants it; none if it is dropped. Of one that stays as it is `base` says what it is of.
@@ -160,20 +194,32 @@ impl RestorePlan {
         state: &StateMetadata,
         base: Option<u64>,
     ) -> Result<Option<StatePart>, RestoreError> {
-        let Some(wanted) = self.wanted.iter().find(|wanted| wanted.id == operator.id) else {
-            return Ok(None);
-        };
+        let Some(takeover) = self.takeover(operator, state) else { return Ok(None) };
+        let part = takeover.apply(self.snapshot.read(state).await?, &operator.id)?;
+        // What is rewritten is not what the base has.
+        let base = base.filter(|_| takeover.is_same);
+        Ok(Some(StatePart { base, ..part }))
+    }
+
+    /// The chunks of a state, to be read while they are restored; none if it is dropped.
+    fn pieces(&self, operator: &OperatorMetadata, state: &StateMetadata) -> Option<Box<dyn StatePieces>> {
+        let takeover = self.takeover(operator, state)?;
+        let (snapshot, operator) = (self.snapshot.clone(), operator.id.clone());
+        Some(Box::new(ChunkPieces { snapshot, operator, state: state.clone(), takeover }))
+    }
+
+    /// What becomes of a state; none if it is dropped.
+    fn takeover(&self, operator: &OperatorMetadata, state: &StateMetadata) -> Option<Takeover> {
+        let wanted = self.wanted.iter().find(|wanted| wanted.id == operator.id)?;
         match verdict_on(state, operator, wanted) {
-            Verdict::Missing | Verdict::New | Verdict::Incompatible(_) => Ok(None),
-            Verdict::Same => Ok(Some(StatePart { base, ..self.snapshot.read(state).await? })),
-            Verdict::Migrated { .. } => Ok(Some(self.snapshot.read(state).await?)),
+            Verdict::Missing | Verdict::New | Verdict::Incompatible(_) => None,
+            Verdict::Same => Some(Takeover { is_same: true, evolved: None }),
+            // By the operator.
+            Verdict::Migrated { .. } => Some(Takeover { is_same: false, evolved: None }),
             Verdict::Widened(_) => {
-                let part = self.snapshot.read(state).await?;
                 let found = wanted.states.iter().find(|w| w.name == state.name && w.form == state.form);
                 let wanted = found.expect("the verdict has found it");
-                let evolved = evolve_part(part, &wanted.columns, wanted.version);
-                let failed = |source| RestoreError::State { operator: operator.id.clone(), source };
-                evolved.map(Some).map_err(failed)
+                Some(Takeover { is_same: false, evolved: Some((wanted.columns.clone(), wanted.version)) })
             }
         }
     }
@@ -201,6 +247,40 @@ impl RestorePlan {
         }
         Ok(Some(source))
     }
+}
+
+/// How a state is taken over.
+#[derive(Clone, Debug)]
+struct Takeover {
+    /// Whether the bytes stay as they are.
+    is_same: bool,
+    /// The columns and the version that the host makes of it.
+    evolved: Option<(Vec<Column>, u32)>,
+}
+
+impl Takeover {
+    fn apply(&self, part: StatePart, operator: &str) -> Result<StatePart, RestoreError> {
+        let Some((columns, version)) = &self.evolved else { return Ok(part) };
+        let evolved = evolve_part(part, columns, *version);
+        evolved.map_err(|source| RestoreError::State { operator: operator.to_owned(), source })
+    }
+}
+
+/// Whether a state is kept by key, and so much that it is not restored at once where it is kept on disk.
+fn is_large(state: &StateMetadata) -> bool {
+    is_by_key(state.form) && state.bytes() > PIECE
+}
+
+/// Whether state of a form is what a store may have.
+fn is_by_key(form: StateForm) -> bool {
+    matches!(
+        form,
+        StateForm::Value
+            | StateForm::List
+            | StateForm::Map
+            | StateForm::EventTimers
+            | StateForm::ProcessingTimers
+    )
 }
 
 /// For each vertex, whether all subtasks of all sources that reach it had ended. Vertices are in topological order.

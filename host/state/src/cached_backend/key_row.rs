@@ -27,52 +27,52 @@ use crate::{
 };
 
 /// The states of an operator and how their rows are read.
-pub(super) struct Layout {
-    pub(super) states: Vec<State>,
-    pub(super) codecs: Vec<RowCodec>,
-    pub(super) max: MaxParallelism,
+pub(crate) struct Layout {
+    pub(crate) states: Vec<State>,
+    pub(crate) codecs: Vec<RowCodec>,
+    pub(crate) max: MaxParallelism,
 }
 
 /// A part of a row, as it stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     Value(&'a [u8]),
     List { rows: u32, bytes: &'a [u8] },
     Map { entries: u32 },
 }
 
 /// Rows that have been read, by state, before they go to their slots.
-pub(super) struct Loaded {
+pub(crate) struct Loaded {
     values: Vec<RowReader>,
     lists: Vec<<ListStore as Stored>::Entries>,
     slots: Vec<Vec<u32>>,
 }
 
 impl Layout {
-    pub(super) fn new(states: &[State], max: MaxParallelism) -> Self {
+    pub(crate) fn new(states: &[State], max: MaxParallelism) -> Self {
         let codecs = states.iter().map(|s| RowCodec::new(&s.columns)).collect();
         Self { states: states.to_vec(), codecs, max }
     }
 
-    pub(super) fn group_of(&self, key: &[u8]) -> KeyGroup {
+    pub(crate) fn group_of(&self, key: &[u8]) -> KeyGroup {
         self.max.group_of(hash_key(key))
     }
 
     /// Appends the key that a key's row has.
-    pub(super) fn put_row_key(&self, key: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn put_row_key(&self, key: &[u8], out: &mut Vec<u8>) {
         out.extend(self.group_of(key).0.to_be_bytes());
         out.extend_from_slice(key);
     }
 
     /// Appends what all entries of a map of a key start with.
-    pub(super) fn put_map_prefix(&self, key: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn put_map_prefix(&self, key: &[u8], out: &mut Vec<u8>) {
         out.extend(self.group_of(key).0.to_be_bytes());
         out.extend((key.len() as u32).to_be_bytes());
         out.extend_from_slice(key);
     }
 
     /// Appends the rows' bytes for some slots, each handed over with its slot.
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         cache: &MemoryBackend,
         slots: &[u32],
@@ -117,7 +117,7 @@ impl Layout {
     }
 
     /// Takes a row apart.
-    pub(super) fn parse<'a>(
+    pub(crate) fn parse<'a>(
         &self,
         mut row: &'a [u8],
         mut piece: impl FnMut(usize, Piece<'a>) -> Result<(), StateError>,
@@ -150,14 +150,14 @@ impl Layout {
 }
 
 impl Loaded {
-    pub(super) fn new(layout: &Layout) -> Self {
+    pub(crate) fn new(layout: &Layout) -> Self {
         let values = layout.codecs.iter().map(|codec| codec.reader(0)).collect();
         let states = layout.states.len();
         Self { values, lists: vec![Vec::new(); states], slots: vec![Vec::new(); states] }
     }
 
     /// Adds what a row has of a state, for a slot.
-    pub(super) fn add(&mut self, state: usize, slot: u32, piece: Piece<'_>) -> Result<(), StateError> {
+    pub(crate) fn add(&mut self, state: usize, slot: u32, piece: Piece<'_>) -> Result<(), StateError> {
         match piece {
             Piece::Value(mut row) => self.values[state].read(&mut row)?,
             Piece::List { rows, bytes } => self.lists[state].push((rows, bytes.to_vec())),
@@ -168,7 +168,7 @@ impl Loaded {
     }
 
     /// Puts everything at its slots.
-    pub(super) fn put(self, cache: &mut MemoryBackend) {
+    pub(crate) fn put(self, cache: &mut MemoryBackend) {
         let all = self.values.into_iter().zip(self.lists).zip(self.slots);
         for (store, ((values, lists), slots)) in cache.states.iter_mut().zip(all) {
             match store {
@@ -181,7 +181,7 @@ impl Loaded {
 }
 
 /// Appends the timers of a slot as a snapshot has them.
-pub(super) fn put_times(timers: &Timers, slot: u32, out: &mut Vec<u8>) {
+pub(crate) fn put_times(timers: &Timers, slot: u32, out: &mut Vec<u8>) {
     let at = out.len();
     put_u32(0, out);
     let mut count = 0u32;
@@ -193,34 +193,42 @@ pub(super) fn put_times(timers: &Timers, slot: u32, out: &mut Vec<u8>) {
 }
 
 /// Reads times that [`put_times`] has written.
-pub(super) fn take_times(bytes: &mut &[u8], mut time: impl FnMut(i64)) -> Result<u32, StateError> {
+pub(crate) fn take_times(bytes: &mut &[u8], mut time: impl FnMut(i64)) -> Result<u32, StateError> {
     let count = take_u32(bytes)?;
     (0..count).try_for_each(|_| take_i64(bytes).map(&mut time))?;
     Ok(count)
 }
 
 /// Appends the key of an entry of the table of timers, or without `row_key` what those of a time start with.
-pub(super) fn put_timer_key(clock: Clock, time: i64, row_key: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn put_timer_key(clock: Clock, time: i64, row_key: &[u8], out: &mut Vec<u8>) {
     out.push(index_of(clock) as u8);
     out.extend((time as u64 ^ 1 << 63).to_be_bytes());
     out.extend_from_slice(row_key);
 }
 
 /// The time and the row key of a key of the table of timers.
-pub(super) fn split_timer_key(key: &[u8]) -> Result<(i64, &[u8]), StateError> {
+pub(crate) fn split_timer_key(key: &[u8]) -> Result<(i64, &[u8]), StateError> {
     let (time, row_key) =
         key.get(1..).and_then(|k| k.split_first_chunk::<8>()).ok_or(StateError::DamagedRow)?;
     Ok(((u64::from_be_bytes(*time) ^ 1 << 63) as i64, row_key))
 }
 
 /// The key in a row key.
-pub(super) fn key_of(row_key: &[u8]) -> Result<(KeyGroup, &[u8]), StateError> {
+pub(crate) fn key_of(row_key: &[u8]) -> Result<(KeyGroup, &[u8]), StateError> {
     let (group, key) = row_key.split_first_chunk::<2>().ok_or(StateError::DamagedRow)?;
     Ok((KeyGroup(u16::from_be_bytes(*group)), key))
 }
 
+/// Key group, key and map key of a key of a map's table.
+pub(crate) fn split_map_key(stored: &[u8]) -> Result<(KeyGroup, &[u8], &[u8]), StateError> {
+    let (group, rest) = key_of(stored)?;
+    let (length, rest) = rest.split_first_chunk::<4>().ok_or(StateError::DamagedRow)?;
+    let key = rest.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or(StateError::DamagedRow)?;
+    Ok((group, key.0, key.1))
+}
+
 /// The first string of bytes behind all that start with `prefix`; none if there is none.
-pub(super) fn end_of_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn end_of_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
     let mut end = prefix[..=last].to_vec();
     end[last] += 1;
@@ -228,7 +236,7 @@ pub(super) fn end_of_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The position of a clock in what there is one of for each.
-pub(super) fn index_of(clock: Clock) -> usize {
+pub(crate) fn index_of(clock: Clock) -> usize {
     match clock {
         Clock::Event => 0,
         Clock::Processing => 1,
@@ -240,4 +248,4 @@ fn values(store: &Store, slots: &[u32]) -> Option<Columns> {
     Some(value.store().read_values(slots))
 }
 
-pub(super) const CLOCKS: [Clock; 2] = [Clock::Event, Clock::Processing];
+pub(crate) const CLOCKS: [Clock; 2] = [Clock::Event, Clock::Processing];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
-use millstream_types::{Cells, Columns, Runs, hash_key};
+use millstream_types::{Cells, Columns, Runs, StateFiles, hash_key};
 use proptest::prelude::*;
 
 use super::*;
@@ -17,7 +17,10 @@ fn cached(states: &[State], memory: usize) -> CachedBackend {
 #[test]
 fn conforms_whatever_fits() {
     for memory in [0, 2_000, 50_000, usize::MAX] {
-        conformance::run(|states| Box::new(cached(states, memory)));
+        let open = |files: &StateFiles| -> Box<dyn crate::ReadTables> {
+            Box::new(InMemoryStore::of(files).expect("its own image"))
+        };
+        conformance::run_with(|states| Box::new(cached(states, memory)), open);
     }
 }
 

@@ -13,16 +13,27 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
 use arrow_buffer::BooleanBuffer;
-use millstream_types::{Cells, Column, Columns, DataType, EncodedKeys, State, StateKind, hash_key};
+use millstream_types::{
+    Cells, Column, Columns, DataType, EncodedKeys, KeyGroup, MaxParallelism, State, StateFiles, StateKind,
+    StatePart, hash_key,
+};
 
-use crate::{KeyedBackend, KeyedContext, StateId};
+use crate::{ImageReader, KeyedBackend, KeyedContext, ReadTables, StateId, StoreHeader};
 
 /// Runs every check.
 ///
 /// # Panics
 /// If the backend does not do what is asked of it.
 pub fn run(make: impl Fn(&[State]) -> Box<dyn KeyedBackend>) {
-    let fresh = || Subject { keyed: KeyedContext::new(&states(), make(&states())) };
+    run_with(make, |_| panic!("it has no store"));
+}
+
+/// The same for a backend with a store whose images `open` opens.
+///
+/// # Panics
+/// If the backend does not do what is asked of it.
+pub fn run_with(make: impl Fn(&[State]) -> Box<dyn KeyedBackend>, open: OpenImage) {
+    let fresh = || Subject { keyed: KeyedContext::new(&states(), make(&states())), open };
     values::run(fresh);
     lists::run(fresh);
     maps::run(fresh);
@@ -53,12 +64,38 @@ pub fn states() -> Vec<State> {
     ]
 }
 
+/// Opens the files of an image.
+pub type OpenImage = fn(&StateFiles) -> Box<dyn ReadTables>;
+
+/// Parts with the images among them as the chunks that a backend in memory would have written.
+///
+/// # Panics
+/// If an image cannot be read.
+pub fn portable(parts: Vec<StatePart>, max: MaxParallelism, open: OpenImage) -> Vec<StatePart> {
+    let mut made = Vec::new();
+    for part in parts {
+        let Some(files) = &part.files else {
+            made.push(part);
+            continue;
+        };
+        let header = StoreHeader::of(&part).expect("a header");
+        let mut reader = ImageReader::new(&header, files.clone(), open(files));
+        for (at, empty) in header.parts().into_iter().enumerate() {
+            let groups = (0..max.groups()).map(KeyGroup);
+            let pieces = groups.filter_map(|group| reader.piece(at, group).expect("a good image"));
+            made.push(StatePart { chunks: pieces.flat_map(|piece| piece.chunks).collect(), ..empty });
+        }
+    }
+    made
+}
+
 /// A row of the pair states.
 type Row = (i64, Option<&'static str>);
 
 /// A backend that is checked, with the words that checks are written in.
 struct Subject {
     keyed: KeyedContext,
+    open: OpenImage,
 }
 
 impl Subject {

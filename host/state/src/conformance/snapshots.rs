@@ -16,6 +16,7 @@ pub(super) fn run(fresh: impl Fn() -> Subject) {
     halves_have_the_keys_of_their_groups(&fresh);
     other_states_are_refused(fresh(), fresh());
     changes_fit_on_what_they_build_on(&fresh);
+    images_are_dealt_out_by_key_group(&fresh);
     an_unknown_base_is_no_base(&fresh);
 }
 
@@ -23,8 +24,10 @@ fn max() -> MaxParallelism {
     MaxParallelism::new(8).expect("in range")
 }
 
+/// Everything as chunks.
 fn snapshot(s: &mut Subject) -> Vec<StatePart> {
-    s.keyed.snapshot(max(), &SnapshotRequest::in_full(1)).expect("between calls")
+    let parts = s.keyed.snapshot(max(), &SnapshotRequest::in_full(1)).expect("between calls");
+    super::portable(parts, max(), s.open)
 }
 
 fn fill(s: &mut Subject) {
@@ -102,6 +105,30 @@ fn halves_have_the_keys_of_their_groups(fresh: &impl Fn() -> Subject) {
     }
     let counts = halves.map(|half| half.keyed.key_count());
     assert!(counts.iter().all(|&count| count > 0) && counts.iter().sum::<usize>() == 100, "{counts:?}");
+}
+
+/// Key groups out of images: two of one, and then one of two.
+fn images_are_dealt_out_by_key_group(fresh: &impl Fn() -> Subject) {
+    let mut s = fresh();
+    fill_much(&mut s);
+    change(&mut s, "a", 10);
+    let parts = building(&mut s, 1, None);
+    let Some(files) = parts.iter().find_map(|part| part.files.clone()) else { return };
+    let halves = [0..3, 3..8].map(|groups| {
+        let mut half = fresh();
+        let part = StatePart { files: Some(files.of_groups(groups)), ..parts[0].clone() };
+        half.keyed.restore(&part).expect("its own state");
+        half
+    });
+    let mut whole = fresh();
+    for mut half in halves {
+        let parts = building(&mut half, 2, None);
+        parts.iter().for_each(|part| whole.keyed.restore(part).expect("its own state"));
+    }
+    assert_same(&mut whole, &mut s);
+    for time in [0, 50, 200] {
+        assert_eq!(whole.round(time), s.round(time));
+    }
 }
 
 fn other_states_are_refused(mut s: Subject, mut restored: Subject) {

@@ -108,7 +108,7 @@ impl Content<'_> {
         };
         let state = state?;
         let (name, columns) = (state.name.clone(), state.columns.clone());
-        Some(StatePart { name, form, version: state.version, columns, base, chunks })
+        Some(StatePart { name, form, version: state.version, columns, base, chunks, files: None })
     }
 }
 

@@ -74,7 +74,7 @@ impl Run {
             let columns = self.states.iter().find(|s| s.name == *name).map(|s| s.columns.clone());
             let columns = columns.unwrap_or_default();
             let (name, form) = (name.clone(), *form);
-            let part = StatePart { name, form, version: 1, columns, base, chunks };
+            let part = StatePart { name, form, version: 1, columns, base, chunks, files: None };
             // All of it, if it is not to be built on, may as well have its changes applied before.
             let folded = fold(&part).expect("its own chunks");
             let part = if base.is_none() && groups == (0..8) { folded.as_ref() } else { &part };

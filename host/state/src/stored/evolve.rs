@@ -24,7 +24,7 @@ pub fn evolve_part(part: StatePart, columns: &[Column], version: u32) -> Result<
             .map_err(|problem| StateError::Shape { name: name.clone(), problem })?;
         chunk.bytes = replace_rows(form, &old, &chunk.bytes, columns, &rows)?;
     }
-    Ok(StatePart { name, form, version, columns: columns.to_vec(), base: None, chunks })
+    Ok(StatePart { name, form, version, columns: columns.to_vec(), base: None, chunks, files: None })
 }
 
 /// The rows of a chunk, in order.
@@ -259,7 +259,15 @@ mod tests {
         for form in WITH_ROWS {
             let (bytes, rows) = chunk(form);
             let chunks = vec![StateChunk::whole(KeyGroup(1), bytes.clone())];
-            let part = StatePart { name: "s".into(), form, version: 1, columns: old(), base: None, chunks };
+            let part = StatePart {
+                name: "s".into(),
+                form,
+                version: 1,
+                columns: old(),
+                base: None,
+                chunks,
+                files: None,
+            };
             let evolved = evolve_part(part.clone(), &new(), 2).expect("all of it can be");
             assert_eq!((evolved.version, &evolved.columns), (2, &new()), "{form:?}");
             let found = rows_of(form, &new(), &evolved.chunks[0].bytes).expect("just written");
@@ -295,6 +303,7 @@ mod tests {
             columns: old(),
             base: None,
             chunks: vec![StateChunk::item(bytes)],
+            files: None,
         };
         for (wanted, words) in [
             (column("new", DataType::Utf8, false), "`new` is not there"),

@@ -13,7 +13,8 @@ use crate::{StateError, fold::fold, row_codec::RowCodec};
 /// the time or the key of the map, where it has them; then those of the state. A name that is taken gets a `_`. None where
 /// only a connector can read the bytes.
 pub fn show_part(part: &StatePart, key: &[Column]) -> Result<Option<RecordBatch>, StateError> {
-    if matches!(part.form, StateForm::Splits | StateForm::Enumerator) || opaque(part) {
+    let bytes = matches!(part.form, StateForm::Splits | StateForm::Enumerator | StateForm::Store);
+    if bytes || opaque(part) {
         return Ok(None);
     }
     let part = &*fold(part)?;
@@ -163,7 +164,7 @@ mod tests {
 
     fn part(form: StateForm, columns: Vec<Column>, bytes: Vec<u8>) -> StatePart {
         let chunks = vec![StateChunk::whole(KeyGroup(0), bytes)];
-        StatePart { name: "s".into(), form, version: 1, columns, base: None, chunks }
+        StatePart { name: "s".into(), form, version: 1, columns, base: None, chunks, files: None }
     }
 
     fn put_key(name: &str, out: &mut Vec<u8>) {

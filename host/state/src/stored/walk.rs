@@ -40,7 +40,7 @@ pub(super) fn walk<'a>(
 ) -> Result<(), StateError> {
     let mut walk = Walk { bytes, rows, each };
     match form {
-        StateForm::Splits | StateForm::Enumerator => return Ok(()),
+        StateForm::Splits | StateForm::Enumerator | StateForm::Store => return Ok(()),
         StateForm::Items | StateForm::UnionItems => walk.row()?,
         StateForm::Subtask => walk.time()?,
         StateForm::InFlight => {

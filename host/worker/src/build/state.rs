@@ -1,6 +1,6 @@
 //! Where the keyed state of a job's operators is kept.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use millstream_graph::{NodeBody, Plan, StateSpec};
 use millstream_state::{CacheOptions, CachedBackend, KeyedContext};
@@ -38,6 +38,19 @@ impl StateBackend {
             cache: half / instances,
             max: plan.logical.job.max_parallelism,
         })
+    }
+
+    /// Whether state goes to disk where it does not fit into memory.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        matches!(self, Self::RocksDb { .. })
+    }
+
+    /// A path for a folder that goes with the job, if it keeps state on disk.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Self::Memory => None,
+            Self::RocksDb { folder, .. } => Some(folder.next()),
+        }
     }
 
     /// The state of one subtask of an operator that declares these states.

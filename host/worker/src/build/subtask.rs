@@ -48,9 +48,9 @@ impl SubtaskBuilder {
         let restore = match &self.restore {
             None => None,
             Some(restore) => {
-                Some(restore.subtask(&self.plan, &self.subtask).await.map_err(|source| {
-                    TaskError::Restore { subtask: self.name(), source: Box::new(source) }
-                })?)
+                Some(restore.subtask(&self.plan, &self.subtask, self.blueprint.state()).await.map_err(
+                    |source| TaskError::Restore { subtask: self.name(), source: Box::new(source) },
+                )?)
             }
         };
         Ok(Subtask { restore, ..subtask })

@@ -1,11 +1,16 @@
 //! Snapshots of participants into files, or into the metadata itself where they are small.
 
-use std::{sync::Arc, time::Duration};
+mod files;
+#[cfg(test)]
+mod tests;
+
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use millstream_snapshot::{ChainError, Location, SnapshotMetadata, StateMetadata, SubtaskMetadata};
+use millstream_state::StateError;
 use millstream_storage::{RunStore, SnapshotFolder, StorageError};
 use millstream_task::TaskSnapshot;
-use millstream_types::{OperatorId, StatePart};
+use millstream_types::{BarrierKind, OperatorId, StateFiles, StatePart};
 
 use super::{collect::Layout, in_flight::with_in_flight};
 
@@ -24,6 +29,12 @@ pub(crate) enum StoreError {
     /// It does not fit on what it builds on.
     #[error(transparent)]
     Chain(#[from] ChainError),
+    /// State on disk cannot be read.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A file of state on disk cannot be read.
+    #[error("{}: cannot be read: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
     /// What it builds on is not what was asked for.
     #[error("state `{name}` builds on checkpoint {found}, {expected:?} was asked for")]
     OtherBase { name: String, found: u64, expected: Option<u64> },
@@ -40,7 +51,7 @@ impl StoreError {
 }
 
 /// What a participant's snapshot builds on.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Base {
     /// The complete checkpoint that was asked for.
     pub(crate) metadata: Option<Arc<SnapshotMetadata>>,
@@ -48,10 +59,12 @@ pub(crate) struct Base {
     pub(crate) subtask: usize,
 }
 
-/// Stores what a participant has; rows that were under way are those of `layout`.
+/// Stores what a participant has; rows that were under way are those of `layout`. Of state on disk that is the files if it
+/// is for a checkpoint, and chunks that anybody can read if not.
 pub(crate) async fn store_snapshot(
     folder: &SnapshotFolder,
     layout: &Arc<Layout>,
+    kind: BarrierKind,
     participant: usize,
     mut snapshot: TaskSnapshot,
     base: Base,
@@ -61,6 +74,39 @@ pub(crate) async fn store_snapshot(
         let encoded = tokio::task::spawn_blocking(move || with_in_flight(snapshot, &layout.edges)).await;
         snapshot = encoded.expect("encoding does not panic, and nobody cancels it");
     }
+    let on_disk = take_on_disk(&mut snapshot);
+    let mut stored = store_chunks(folder, participant, snapshot, base.clone()).await?;
+    for (operator, part, files) in on_disk {
+        let (id, of_operator) = &mut stored[operator];
+        let name = format!("subtask-{participant}-{operator}");
+        let states = match kind {
+            BarrierKind::Savepoint => {
+                files::as_chunks(folder, name, &part, files, layout.max_parallelism).await?
+            }
+            _ => files::as_files(folder, &name, &part, &files, base.store(id, &part)).await?,
+        };
+        of_operator.states.extend(states);
+    }
+    Ok(stored)
+}
+
+/// Takes the parts out that are files, by the position of their operator.
+fn take_on_disk(snapshot: &mut TaskSnapshot) -> Vec<(usize, StatePart, StateFiles)> {
+    let mut taken = Vec::new();
+    for (operator, (_, parts)) in snapshot.operators.iter_mut().enumerate() {
+        for mut part in parts.extract_if(.., |part| part.files.is_some()) {
+            taken.extend(part.files.take().map(|files| (operator, part, files)));
+        }
+    }
+    taken
+}
+
+async fn store_chunks(
+    folder: &SnapshotFolder,
+    participant: usize,
+    snapshot: TaskSnapshot,
+    base: Base,
+) -> Result<Stored, StoreError> {
     let bytes: usize = parts(&snapshot).map(StatePart::len).sum();
     if bytes + base.inline_bytes(&snapshot) <= INLINE {
         return describe(&snapshot, |id, part| {
@@ -107,6 +153,12 @@ impl Base {
             // It is new.
             None => Ok(written),
         }
+    }
+
+    /// The store of the base, with its number, if it has one.
+    fn store(&self, id: &OperatorId, part: &StatePart) -> Option<(u64, &StateMetadata)> {
+        let metadata = self.metadata.as_deref()?;
+        Some((metadata.checkpoint, self.state(metadata, id, part)?))
     }
 
     fn state<'a>(

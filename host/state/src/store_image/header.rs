@@ -1,0 +1,202 @@
+//! What has to be known of a store's files to read them. `host/snapshot/FORMAT.md` specifies the bytes.
+
+use millstream_types::{
+    Column, DataType, Redistribution, State, StateChunk, StateForm, StateKind, StatePart,
+};
+
+use crate::{
+    StateError,
+    snapshot::{put_bytes, put_u32, take_bytes, take_u8, take_u32, take_u64},
+};
+
+/// What the files of an image are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreHeader {
+    /// Of all images in which a name stands for the same file.
+    pub lineage: u64,
+    /// How many keys there are.
+    pub keys: u64,
+    /// How many timers there are, on event time and on processing time.
+    pub timers: [u64; 2],
+    /// All states of the operator, in the order in which rows have them.
+    pub states: Vec<State>,
+    /// The names of the files.
+    pub files: Vec<String>,
+}
+
+impl StoreHeader {
+    /// The header of a part, which is its first chunk.
+    ///
+    /// # Errors
+    /// If the part has none that can be read.
+    pub fn of(part: &StatePart) -> Result<Self, StateError> {
+        Self::decode(&part.chunks.first().ok_or(StateError::DamagedChunk)?.bytes)
+    }
+
+    /// The part of an image that has been taken.
+    pub(crate) fn into_part(self, files: millstream_types::StateFiles) -> StatePart {
+        let chunks = vec![StateChunk::item(self.encode())];
+        StatePart { files: Some(files), ..StatePart::plain(STORE, StateForm::Store, chunks) }
+    }
+
+    /// Whether rows of these states stand in the files as they would be written now.
+    pub fn fits(&self, states: &[State]) -> bool {
+        let same = |(a, b): (&State, &State)| {
+            (&a.name, a.kind, a.version, &a.columns) == (&b.name, b.kind, b.version, &b.columns)
+        };
+        self.states.len() == states.len() && self.states.iter().zip(states).all(same)
+    }
+
+    /// The states that the store has and timers, as parts without chunks, in the order in which a reader has them.
+    pub fn parts(&self) -> Vec<StatePart> {
+        let of_state = |state: &State| {
+            let form = form_of(state.kind)?;
+            let part = StatePart::plain(&state.name, form, Vec::new());
+            Some(StatePart { version: state.version, columns: state.columns.clone(), ..part })
+        };
+        let timers = [
+            StatePart::plain(crate::EVENT_TIMERS, StateForm::EventTimers, Vec::new()),
+            StatePart::plain(crate::PROCESSING_TIMERS, StateForm::ProcessingTimers, Vec::new()),
+        ];
+        self.states.iter().filter_map(of_state).chain(timers).collect()
+    }
+
+    /// The bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        [self.lineage, self.keys, self.timers[0], self.timers[1]]
+            .iter()
+            .for_each(|number| out.extend(number.to_le_bytes()));
+        put_u32(self.states.len() as u32, &mut out);
+        for state in &self.states {
+            put_bytes(state.name.as_bytes(), &mut out);
+            out.push(number_of(state.kind));
+            put_u32(state.version, &mut out);
+            put_u32(state.columns.len() as u32, &mut out);
+            for column in &state.columns {
+                put_bytes(column.name.as_bytes(), &mut out);
+                put_bytes(column.data_type.name().as_bytes(), &mut out);
+                out.push(u8::from(column.nullable));
+            }
+        }
+        put_u32(self.files.len() as u32, &mut out);
+        self.files.iter().for_each(|name| put_bytes(name.as_bytes(), &mut out));
+        out
+    }
+
+    /// Reads what [`StoreHeader::encode`] has written.
+    ///
+    /// # Errors
+    /// If it is not that, or a name is none of a file in a folder.
+    pub fn decode(mut bytes: &[u8]) -> Result<Self, StateError> {
+        let from = &mut bytes;
+        let (lineage, keys, timers) = (take_u64(from)?, take_u64(from)?, [take_u64(from)?, take_u64(from)?]);
+        let (mut states, mut files) = (Vec::new(), Vec::new());
+        for _ in 0..take_u32(from)? {
+            states.push(take_state(from)?);
+        }
+        for _ in 0..take_u32(from)? {
+            let name = take_text(from)?;
+            if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\']) {
+                return Err(StateError::DamagedChunk);
+            }
+            files.push(name);
+        }
+        if from.is_empty() {
+            Ok(Self { lineage, keys, timers, states, files })
+        } else {
+            Err(StateError::DamagedChunk)
+        }
+    }
+}
+
+/// The form of the part that has a state; none if it is not kept by key.
+pub(super) fn form_of(kind: StateKind) -> Option<StateForm> {
+    match kind {
+        StateKind::Value => Some(StateForm::Value),
+        StateKind::List => Some(StateForm::List),
+        StateKind::Map => Some(StateForm::Map),
+        StateKind::Broadcast | StateKind::Operator => None,
+    }
+}
+
+/// Numbers of kinds, which are on disk for ever: those of their forms.
+fn number_of(kind: StateKind) -> u8 {
+    match kind {
+        StateKind::Broadcast => StateForm::Broadcast.number(),
+        StateKind::Operator => StateForm::Items.number(),
+        kept => form_of(kept).map_or(0, StateForm::number),
+    }
+}
+
+fn kind_of(number: u8) -> Option<StateKind> {
+    let all = [StateKind::Value, StateKind::List, StateKind::Map, StateKind::Broadcast, StateKind::Operator];
+    all.into_iter().find(|&kind| number_of(kind) == number)
+}
+
+fn take_state(from: &mut &[u8]) -> Result<State, StateError> {
+    let name = take_text(from)?;
+    let kind = kind_of(take_u8(from)?).ok_or(StateError::DamagedChunk)?;
+    let version = take_u32(from)?;
+    let mut columns = Vec::new();
+    for _ in 0..take_u32(from)? {
+        let name = take_text(from)?;
+        let data_type: DataType = take_text(from)?.parse().map_err(|_| StateError::DamagedChunk)?;
+        columns.push(Column { name, data_type, nullable: take_u8(from)? != 0 });
+    }
+    let redistribution = Redistribution::default();
+    Ok(State { name, kind, columns, version, migrates_from: Vec::new(), redistribution })
+}
+
+fn take_text(from: &mut &[u8]) -> Result<String, StateError> {
+    let text = take_bytes(from)?.to_vec();
+    String::from_utf8(text).map_err(|_| StateError::DamagedChunk)
+}
+
+/// The name of the part.
+const STORE: &str = "store";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance;
+
+    fn header() -> StoreHeader {
+        StoreHeader {
+            lineage: 7,
+            keys: 1000,
+            timers: [3, 4],
+            states: conformance::states(),
+            files: vec!["000012.sst".into(), "CURRENT".into()],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let header = header();
+        assert_eq!(StoreHeader::decode(&header.encode()), Ok(header.clone()));
+        assert!(header.fits(&conformance::states()) && !header.fits(&conformance::states()[1..]));
+        let parts: Vec<_> = header.parts().iter().map(|p| format!("{} {:?}", p.name, p.form)).collect();
+        let expected =
+            "value Value, list List, map Map, all Value, event EventTimers, processing ProcessingTimers";
+        assert_eq!(parts.join(", "), expected);
+    }
+
+    #[test]
+    fn the_bytes_are_for_ever() {
+        let mut header = header();
+        header.states.truncate(1);
+        let hash = millstream_types::hash_key(&header.encode());
+        assert_eq!(format!("{hash:016x}"), "1b33664342c95d6e");
+    }
+
+    #[test]
+    fn what_is_cut_or_leads_elsewhere_is_refused() {
+        let bytes = header().encode();
+        assert!((0..bytes.len()).all(|length| StoreHeader::decode(&bytes[..length]).is_err()));
+        for name in ["", "../x", "a/b", ".."] {
+            let header = StoreHeader { files: vec![name.into()], ..header() };
+            assert_eq!(StoreHeader::decode(&header.encode()), Err(StateError::DamagedChunk));
+        }
+    }
+}
