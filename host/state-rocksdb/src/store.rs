@@ -121,7 +121,12 @@ impl BackingStore for RocksStore {
 
     fn image(&mut self) -> Result<StateFiles, StateError> {
         self.images += 1;
-        let Some(db) = &self.db else { return Err(self.refused.clone().unwrap_or(StateError::DamagedRow)) };
+        let db = match self.db.take() {
+            Some(db) => db,
+            // Nothing has been written, as all that was evicted had gone.
+            None => self.open_database()?,
+        };
+        let db = self.db.insert(db);
         let name = self.folder.file_name().unwrap_or_default().to_string_lossy();
         // Beside the store, which may be gone before the image is stored.
         let folder = self.folder.with_file_name(format!("{name}-image-{}", self.images));

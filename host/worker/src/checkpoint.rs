@@ -219,6 +219,12 @@ impl CheckpointService {
 
     fn done(&mut self, work: Work) {
         let now = self.started.elapsed();
+        if let Work::Snapshot { checkpoint, .. } = &work
+            && !self.pending.contains_key(checkpoint)
+        {
+            // It has been given up meanwhile, and what was deleted then did not have this yet.
+            self.delete_old();
+        }
         match work {
             Work::Snapshot { checkpoint, participant, stored: Ok(stored) } => {
                 if let Some(pending) = self.pending.get_mut(&checkpoint) {
