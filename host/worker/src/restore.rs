@@ -168,7 +168,7 @@ impl RestorePlan {
                         let same = operator.subtasks.len() == subtask.parallelism as usize;
                         let base = (self.is_base && same).then_some(self.snapshot.metadata.checkpoint);
                         match state.form {
-                            StateForm::Store => match self.from_store(operator, state, &restorer).await? {
+                            StateForm::Store => match self.restore_store(operator, state, &restorer).await? {
                                 FromStore::Part(part) => parts.push(part),
                                 FromStore::Pieces(more) => pieces.push(more),
                             },

@@ -32,7 +32,7 @@ impl CachedBackend {
         let Some(files) = part.files.as_ref().filter(|_| header.fits(&self.layout.states)) else {
             return Err(StateError::NotDeclared { name: part.name.clone() });
         };
-        let is_empty = !self.elsewhere.used && self.cache.keys.len() == 0;
+        let is_empty = !self.elsewhere.used && self.cache.keys.is_empty();
         match files.groups() {
             None if is_empty => self.adopt(&header, files),
             groups => self.copy(files, groups.unwrap_or(0..self.layout.max.groups())),

@@ -252,7 +252,7 @@ impl Job {
             let (mail, mailbox) = Mailbox::new();
             mails.push(mail);
             let checkpoints = Some(CheckpointLink::new(participant, report.clone()));
-            let restore = Some(Restore { ended: false, operators, resent });
+            let restore = Some(Restore { operators, resent, ..Restore::default() });
             let subtask = Subtask { input, chain, mailbox, checkpoints, restore };
             let (ended, cancelled) = (ended.clone(), cancelled.clone());
             local.spawn_local(async move { drop(ended.send(subtask.run(cancelled).await)) });

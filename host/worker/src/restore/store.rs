@@ -32,7 +32,7 @@ pub(super) enum FromStore {
 }
 
 impl RestorePlan {
-    pub(super) async fn from_store(
+    pub(super) async fn restore_store(
         &self,
         operator: &OperatorMetadata,
         state: &StateMetadata,
