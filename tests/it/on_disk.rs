@@ -73,7 +73,7 @@ fn complete(run: &Path) -> Vec<(PathBuf, SnapshotMetadata)> {
     let folders = fs::read_dir(run).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let read = |folder: PathBuf| {
         let bytes = fs::read(folder.join("_metadata")).ok()?;
-        Some((folder, SnapshotMetadata::decode(&bytes).expect("metadata that is whole")))
+        Some((folder, SnapshotMetadata::decode(&bytes).expect("it is put as a whole")))
     };
     let mut found: Vec<_> = folders.filter_map(read).collect();
     found.sort_by_key(|(_, metadata)| metadata.checkpoint);
@@ -93,20 +93,31 @@ fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sst")
 }
 
-/// Runs until the newest checkpoint has files of a store and builds on another, and kills it then.
+/// Runs until the newest checkpoint has files of a store, its own and those of another one, and kills it then.
 fn until_on_disk(subject: &Subject) -> (PathBuf, SnapshotMetadata) {
-    for _ in 0..10 {
-        assert!(subject.run_and_kill(Duration::from_millis(900)), "it came to its end");
-        let builds = |found: &(PathBuf, SnapshotMetadata)| {
-            let tables =
-                |own: bool| files_of(found).iter().any(|f| is_table(f) && f.starts_with(&found.0) == own);
-            tables(true) && tables(false)
-        };
-        if let Some(newest) = complete(&run_folder(subject)).pop().filter(builds) {
-            return newest;
-        }
+    let builds = |found: &(PathBuf, SnapshotMetadata)| {
+        let files = files_of(found);
+        let tables = |own: bool| files.iter().any(|f| is_table(f) && f.starts_with(&found.0) == own);
+        tables(true) && tables(false)
+    };
+    until(subject, |complete| complete.len() == 3 && complete.last().is_some_and(builds));
+    complete(&run_folder(subject)).pop().filter(builds).expect("the next one as well")
+}
+
+/// Runs until what is complete is as wanted, and kills it then. Says how much memory it has had at most.
+fn until(subject: &Subject, wanted: impl Fn(&[(PathBuf, SnapshotMetadata)]) -> bool) -> u64 {
+    let mut command = subject.command();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command");
+    let (since, mut peak) = (Instant::now(), 0);
+    while !wanted(&complete(&run_folder(subject))) {
+        let end = child.try_wait().expect("a child");
+        assert!(end.is_none() && since.elapsed() < Duration::from_secs(120), "it came to its end: {end:?}");
+        peak = peak_memory(child.id()).unwrap_or(peak);
+        thread::sleep(Duration::from_millis(10));
     }
-    panic!("no checkpoint has files of a store, its own and those of another one");
+    child.kill().expect("a child can be killed");
+    child.wait().expect("a child");
+    peak
 }
 
 #[test]
@@ -143,13 +154,9 @@ fn checkpoints_on_disk_go_on_in_memory_and_back() {
         let (_, newest) = complete(&run_folder(&subject)).pop().expect("a checkpoint");
         newest.files().iter().any(|file| file.ends_with(".sst"))
     };
-    for _ in 0..10 {
-        assert!(subject.run_and_kill(Duration::from_millis(600)), "it came to its end");
-        if !on_disk() {
-            break;
-        }
-    }
-    assert!(!on_disk(), "it has not come to a checkpoint in memory");
+    let last = complete(&run_folder(&subject)).pop().expect("a checkpoint").1.checkpoint;
+    until(&subject, |complete| complete.last().is_some_and(|(_, newest)| newest.checkpoint > last));
+    assert!(!on_disk(), "it is in chunks");
     keep(&subject, ON_DISK);
     subject.run_and_kill_at(3, Duration::from_millis(500));
     keep(&subject, IN_MEMORY);
@@ -220,7 +227,8 @@ fn words_of(output: &Output) -> String {
 fn a_run_leaves_the_files_that_its_last_checkpoints_refer_to() {
     let often = "checkpoint = { interval = \"5ms\", retain = 3 }";
     let subject = Subject::new(&job(RECORDS, &format!("{often}\n{ON_DISK}")), "counts");
-    while subject.run_and_kill(Duration::from_millis(1500)) {}
+    subject.run_and_kill(Duration::from_millis(1500));
+    subject.run();
     let kept = complete(&run_folder(&subject));
     let taken = kept.last().map_or(0, |(_, metadata)| metadata.checkpoint);
     assert!(taken > 6 && kept.len() <= 3, "{taken} taken, {} kept", kept.len());
@@ -245,22 +253,7 @@ fn peak_memory(process: u32) -> Option<u64> {
 
 /// What a job takes at most, which is killed when its newest checkpoint has so many bytes of state.
 fn peak_until(subject: &Subject, bytes: u64) -> u64 {
-    let mut command = subject.command();
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command");
-    let (since, mut peak) = (Instant::now(), 0);
-    loop {
-        peak = peak_memory(child.id()).unwrap_or(peak);
-        let newest = complete(&run_folder(subject)).pop().map_or(0, |(_, metadata)| metadata.state_bytes());
-        if newest >= bytes {
-            break;
-        }
-        let end = child.try_wait().expect("a child");
-        assert!(end.is_none() && since.elapsed() < Duration::from_secs(120), "{newest} bytes: {end:?}");
-        thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().expect("a child can be killed");
-    child.wait().expect("a child");
-    peak
+    until(subject, |complete| complete.last().is_some_and(|(_, newest)| newest.state_bytes() >= bytes))
 }
 
 /// 16 MiB of memory, and new keys until a checkpoint has eight times as much state.
