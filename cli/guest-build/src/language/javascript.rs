@@ -104,7 +104,7 @@ fn check_packages(project: &Project) -> Result<(), ProjectError> {
         let command = if project.locked { "npm ci" } else { "npm install" };
         Err(ProjectError::Tool { found, remedy: format!("Run `{command}` in {directory}.") })
     };
-    for name in ["millstream", "esbuild", COMPILER] {
+    for name in ["millstream", "esbuild", COMPILER, SHIM] {
         if version(name).is_none() {
             return refuse(format!("the package `{name}` is not in {}", packages.display()));
         }
@@ -120,6 +120,8 @@ fn check_packages(project: &Project) -> Result<(), ProjectError> {
 
 const PACKAGE: &str = "package.json";
 const COMPILER: &str = "@bytecodealliance/componentize-js";
+/// What the compiler imports and does not always bring.
+const SHIM: &str = "@bytecodealliance/preview2-shim";
 const ENTRIES: [&str; 2] = ["src/index.ts", "src/index.js"];
 const BUNDLE: &str = include_str!("bundle.mjs");
 
