@@ -102,6 +102,9 @@ impl fmt::Display for Summary {
                 "{name}: {dropped} timers or windows by processing time were pending at the end and are lost"
             )?;
         }
+        for operator in status.operators.iter().filter(|o| o.keys_expired > 0) {
+            writeln!(f, "{}: the state of {} keys has expired", operator.name, count(operator.keys_expired))?;
+        }
         for failure in &status.failures {
             let (attempt, after) = (failure.attempt, failure.after_ms as f64 / 1000.0);
             writeln!(f, "attempt {attempt} failed after {after:.1} s: {}", failure.cause)?;

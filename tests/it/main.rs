@@ -13,6 +13,7 @@ mod conformance;
 mod crashes;
 mod disks;
 mod examples;
+mod expiry;
 mod faults;
 mod languages;
 mod on_disk;

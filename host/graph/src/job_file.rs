@@ -29,7 +29,9 @@
 //! not fit into `memory` (default `"512MB"`, at least `"16MiB"`), which all their subtasks share: half of it for keys as
 //! they are used, half for RocksDB. `dir` is where its files go while the job runs (default: the system's folder for
 //! temporary files; they are gone when it ends). Without it, or with `backend = "memory"`, all state is in memory, as
-//! that of windows is in any case.
+//! that of windows is in any case. `ttl = "24h"`, which may stand alone, has what a process function keeps for a key go
+//! when that key has had neither a row nor a timer for so long by the machine's clock, and up to a sixteenth of that
+//! longer: all its values, lists and maps, not its timers. How many keys that were is in the summary.
 //!
 //! `restart = { strategy = "fixed-delay" }` has a job that failed started again from its newest checkpoint. Without it a
 //! failure is the end.
@@ -96,6 +98,7 @@
 //! | `on-error` | `"fail"` | a row that the function refuses: `"fail"`, `"skip"` it, or `"dead-letter"` |
 //! | `on-trap` | `"fail"` | `"isolate"` (map functions): find the row that traps, which then follows `on-error` |
 //! | `on-null` | | `"reject"`: a null in a column that the function takes without null makes a refused row; else this is an error of the plan |
+//! | `state-ttl` | the job's `state.ttl` | of a process function: how long what it keeps for a key stays when nothing is about it |
 //! | `allow`, `limits` | the module's | as for modules |
 //!
 //! A port is a side output of a function, a port of a source, or one of two that are reserved: `late` has the rows that

@@ -23,6 +23,8 @@ pub struct OperatorMetrics {
     pub rejected: AtomicU64,
     /// Processing-time timers that were pending at the end of input.
     pub timers_dropped: AtomicU64,
+    /// Keys whose state has expired.
+    pub keys_expired: AtomicU64,
     /// Time spent working.
     pub busy_nanos: AtomicU64,
     /// Time spent waiting for credit.
@@ -49,6 +51,7 @@ impl Default for OperatorMetrics {
             late_dropped: AtomicU64::new(0),
             rejected: AtomicU64::new(0),
             timers_dropped: AtomicU64::new(0),
+            keys_expired: AtomicU64::new(0),
             busy_nanos: AtomicU64::new(0),
             backpressured_nanos: AtomicU64::new(0),
             watermark: AtomicI64::new(MIN_WATERMARK),

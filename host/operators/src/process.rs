@@ -35,6 +35,8 @@ pub struct ProcessSpec {
     pub key: KeySpec,
     /// The states that the function declares.
     pub states: Vec<State>,
+    /// For how many milliseconds what it keeps for a key stays when nothing is about the key; none for ever.
+    pub state_ttl: Option<i64>,
     /// What its timers' outputs become.
     pub timers: TimerSpec,
     /// What becomes of rows that it refuses.
@@ -95,8 +97,9 @@ impl ProcessOperator {
         spec: ProcessSpec,
         function: Box<dyn UserFunction>,
         ctx: OperatorContext,
-        keyed: KeyedContext,
+        mut keyed: KeyedContext,
     ) -> Self {
+        keyed.set_ttl(spec.state_ttl);
         let key_columns = spec.inputs.iter().map(|input| spec.key.projection(&input.key)).collect();
         let row_errors = RowErrors::new(spec.row_errors, &ctx);
         let (calls, keys) = (Calls::new(ctx), EncodedKeys::new());
@@ -129,7 +132,10 @@ impl ProcessOperator {
         let input = &self.spec.inputs[port];
         encode_batch(batch, &input.key, &mut self.keys)?;
         let mut keyed = self.keyed.take().ok_or_else(|| lost(&input.output.function))?;
+        let now = self.calls.ctx().clock.now();
+        self.calls.add(|metrics| &metrics.keys_expired, keyed.expire(now)?);
         keyed.begin(&self.keys)?;
+        keyed.touch(now);
         let keys = keys_of_rows(batch, &self.key_columns[port], &keyed.grouping().first_row_of_group);
         let key_of_row = keyed.grouping().group_of_row.clone();
         let rows = input.rows.columns(batch);
@@ -153,6 +159,7 @@ impl ProcessOperator {
             self.keyed = Some(keyed);
             return Ok(Progress::Done);
         }
+        keyed.touch(self.calls.ctx().clock.now());
         let times = keyed.fired_times().to_vec();
         let stored = self.spec.key.decode(&keyed.call_keys())?;
         let keys = self.spec.key.declared_columns(times.len(), &stored);
@@ -282,11 +289,14 @@ impl Operator for ProcessOperator {
     }
 
     async fn processing_time(&mut self, now: i64, out: &mut Collector) -> Result<Progress, OperatorError> {
+        let expired = self.keyed.as_mut().map_or(Ok(0), |keyed| keyed.expire(now))?;
+        self.calls.add(|metrics| &metrics.keys_expired, expired);
         self.fire(Clock::Processing, now, out).await
     }
 
     fn next_wakeup(&self) -> Option<i64> {
-        self.keyed.as_ref()?.next_timer(Clock::Processing)
+        let keyed = self.keyed.as_ref()?;
+        [Clock::Processing, Clock::Expiry].into_iter().filter_map(|clock| keyed.next_timer(clock)).min()
     }
 
     async fn before_barrier(&mut self, _barrier: &Barrier, out: &mut Collector) -> Result<(), OperatorError> {
@@ -312,7 +322,11 @@ impl Operator for ProcessOperator {
         self.watermark = take_clock(WATERMARK, &mut parts)?;
         self.calls.restore(&mut parts)?;
         let keyed = self.keyed.as_mut().ok_or_else(|| lost(&self.spec.timers.output.function))?;
-        Ok(parts.iter().try_for_each(|part| keyed.restore(part))?)
+        parts.iter().try_for_each(|part| keyed.restore(part))?;
+        if self.spec.state_ttl.is_none() && keyed.pending_timers(Clock::Expiry) > 0 {
+            keyed.drop_timers(Clock::Expiry)?;
+        }
+        Ok(())
     }
 
     async fn restore_piece(&mut self, piece: StatePart) -> Result<(), OperatorError> {

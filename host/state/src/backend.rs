@@ -94,6 +94,11 @@ pub trait KeyedBackend: Send {
     /// Clears timers.
     fn clear_timers(&mut self, clock: Clock, keys: &[u32], times: &[i64]) -> Result<(), StateError>;
 
+    /// Has what the keys of the current call have, once it commits, expire at `time`, or up to `slack` before if that is
+    /// when it would anyway. Expiries are timers on [`Clock::Expiry`], one a key: a call over those that are due is for
+    /// clearing what the keys have, and that nothing else touches it before is up to the caller.
+    fn keep_until(&mut self, time: i64, slack: i64);
+
     /// Applies what the call has written and ends it.
     fn commit(&mut self) -> Result<(), StateError>;
 

@@ -35,12 +35,15 @@ use millstream_types::{
 };
 
 use self::{
-    key_row::{CLOCKS, Layout, index_of},
+    key_row::{Layout, index_of},
     maps::{MapChange, MapMarks},
     marks::Marks,
     sweep::Sweep,
 };
-use crate::{BackingStore, Grouping, KeyedBackend, MapKeys, StateError, memory_backend::MemoryBackend};
+use crate::{
+    BackingStore, Grouping, KeyedBackend, MapKeys, StateError,
+    memory_backend::{CLOCKS, MemoryBackend},
+};
 
 /// What a cache may take.
 #[derive(Clone, Copy, Debug)]
@@ -76,9 +79,9 @@ struct Elsewhere {
     used: bool,
     keys: usize,
     /// By clock.
-    timers: [u64; 2],
+    timers: [u64; CLOCKS.len()],
     /// By clock, a time before which the table of timers has nothing.
-    next: [Option<i64>; 2],
+    next: [Option<i64>; CLOCKS.len()],
 }
 
 impl CachedBackend {
@@ -274,6 +277,14 @@ impl KeyedBackend for CachedBackend {
     fn clear_timers(&mut self, clock: Clock, keys: &[u32], times: &[i64]) -> Result<(), StateError> {
         self.written.extend_from_slice(keys);
         self.cache.clear_timers(clock, keys, times)
+    }
+
+    fn keep_until(&mut self, time: i64, slack: i64) {
+        let expiry = self.cache.timers_of(Clock::Expiry);
+        let is_kept = |slot| expiry.earliest(slot).is_some_and(|found| found >= time.saturating_sub(slack));
+        let groups = (0..).zip(&self.cache.grouping.slot_of_group);
+        self.written.extend(groups.filter(|&(_, &slot)| !is_kept(slot)).map(|(group, _)| group));
+        self.cache.keep_until(time, slack);
     }
 
     fn commit(&mut self) -> Result<(), StateError> {

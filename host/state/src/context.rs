@@ -3,10 +3,11 @@
 //! What comes here comes from a guest, by way of its host: every position, count and type is checked before it
 //! reaches the backend.
 
+use arrow_array::new_null_array;
 use arrow_buffer::BooleanBuffer;
 use millstream_types::{
-    Cells, Clock, Columns, EncodedKeys, Entries, MaxParallelism, Runs, SnapshotRequest, State, StateKind,
-    StatePart,
+    Cells, Clock, Column, Columns, EncodedKeys, Entries, Limits, MaxParallelism, Runs, SnapshotRequest,
+    State, StateKind, StatePart,
 };
 
 use crate::{Grouping, KeyedBackend, MapKeys, MemoryBackend, StateError, shape};
@@ -21,13 +22,15 @@ pub struct StateId(pub u32);
 /// function, and ends the call with [`KeyedContext::commit`] or [`KeyedContext::rollback`].
 pub struct KeyedContext {
     states: Vec<State>,
+    /// For how many milliseconds what a key has is kept since it was last touched; none for ever.
+    ttl: Option<i64>,
     backend: Box<dyn KeyedBackend>,
 }
 
 impl KeyedContext {
     /// State of these declarations, kept by a backend that was made for the same ones.
     pub fn new(states: &[State], backend: Box<dyn KeyedBackend>) -> Self {
-        Self { states: states.to_vec(), backend }
+        Self { states: states.to_vec(), ttl: None, backend }
     }
 
     /// State of these declarations, kept in memory.
@@ -44,6 +47,54 @@ impl KeyedContext {
     /// how many there are; with none, no call has started and there is nothing to end.
     pub fn begin_timers(&mut self, clock: Clock, now: i64, limit: usize) -> Result<usize, StateError> {
         self.backend.begin_timers(clock, now, limit)
+    }
+
+    /// Has what a key has expire when no call has been about it for so many milliseconds. It stays up to a sixteenth of
+    /// that longer, so that not each call has to put it off.
+    pub fn set_ttl(&mut self, ttl: Option<i64>) {
+        self.ttl = ttl;
+    }
+
+    /// Puts off when what the keys of the current call have expires, if it does.
+    pub fn touch(&mut self, now: i64) {
+        if let Some(ttl) = self.ttl {
+            let slack = ttl / SLACK;
+            self.backend.keep_until(now.saturating_add(ttl).saturating_add(slack), slack);
+        }
+    }
+
+    /// Clears what has expired, between calls, and says how many keys had something. Timers of these keys stay.
+    pub fn expire(&mut self, now: i64) -> Result<usize, StateError> {
+        let mut gone = 0;
+        while self.backend.next_timer(Clock::Expiry).is_some_and(|next| next <= now) {
+            let keys = self.backend.begin_timers(Clock::Expiry, now, Limits::BATCH_ROWS)?;
+            if keys == 0 {
+                break;
+            }
+            self.clear_states(keys)?;
+            self.backend.commit()?;
+            gone += keys;
+        }
+        Ok(gone)
+    }
+
+    /// Clears all that the keys of a call have.
+    fn clear_states(&mut self, keys: usize) -> Result<(), StateError> {
+        let groups: Vec<u32> = (0..keys as u32).collect();
+        for (at, state) in self.states.iter().enumerate() {
+            match state.kind {
+                StateKind::Value => {
+                    let null = |column: &Column| new_null_array(&column.data_type.to_arrow(), keys);
+                    let values = Columns::new(keys, state.columns.iter().map(null).collect());
+                    let present = BooleanBuffer::new_unset(keys);
+                    self.backend.write_values(at, &groups, Cells { present, values })?;
+                }
+                StateKind::List => self.backend.clear_lists(at, &groups)?,
+                StateKind::Map => self.backend.clear_maps(at, &groups)?,
+                StateKind::Broadcast | StateKind::Operator => {}
+            }
+        }
+        Ok(())
     }
 
     /// The distinct keys of the current call and each row's position among them.
@@ -292,3 +343,5 @@ fn kind_name(kind: StateKind) -> &'static str {
         StateKind::Operator => "operator",
     }
 }
+/// How small a part of its time more something may be kept.
+const SLACK: i64 = 16;

@@ -85,7 +85,7 @@ fn take_entry<'a>(form: StateForm, codec: &RowCodec, bytes: &mut &'a [u8]) -> Re
                 take_bytes(bytes)?;
             }
         }
-        StateForm::EventTimers | StateForm::ProcessingTimers => {
+        StateForm::EventTimers | StateForm::ProcessingTimers | StateForm::Expiries => {
             let times = take_u32(bytes)? as usize;
             let length = times.checked_mul(size_of::<i64>()).ok_or(StateError::DamagedChunk)?;
             *bytes = bytes.get(length..).ok_or(StateError::DamagedChunk)?;

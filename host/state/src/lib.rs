@@ -62,7 +62,7 @@ pub use memory_sessions::{MemorySessionAccumulators, MemorySessionContents};
 pub use operator_state::OperatorState;
 pub use row_codec::ROW_FORMAT;
 pub use session_state::{SessionAccumulators, SessionContents, SessionSlice, SessionState};
-pub use snapshot::{EVENT_TIMERS, PROCESSING_TIMERS, item_chunks, items_of};
+pub use snapshot::{EVENT_TIMERS, EXPIRIES, PROCESSING_TIMERS, item_chunks, items_of};
 pub use store_image::{ImageReader, StoreHeader, WriteChunk};
 pub use stored::{
     ChannelContent, decode_channel, encode_channel, evolve_part, replace_rows, rows_of, show_part,

@@ -40,6 +40,10 @@ pub struct MemoryBackend {
     pub(crate) states: Vec<Store>,
     event: Timers,
     processing: Timers,
+    /// When what a key has expires: one time a key at most, which does not keep the key.
+    expiry: Timers,
+    /// Until when what the keys of the current call have is kept, and how much less is as good.
+    keep: Option<(i64, i64)>,
     pub(crate) grouping: Grouping,
     /// Slots that are not given up though nothing is there: a store behind this one has something of their keys.
     pub(crate) kept: Bits,
@@ -87,6 +91,8 @@ impl MemoryBackend {
             states: states.iter().map(Store::new).collect(),
             event: Timers::new(),
             processing: Timers::new(),
+            expiry: Timers::new(),
+            keep: None,
             grouping: Grouping::default(),
             kept: Bits::default(),
             timer_changes: Vec::new(),
@@ -94,7 +100,7 @@ impl MemoryBackend {
             fired_clock: Clock::Event,
             fired_times: Vec::new(),
             emptied: Vec::new(),
-            changes: ChangeLog::new(states.len() + CLOCKS),
+            changes: ChangeLog::new(states.len() + CLOCKS.len()),
             rotation: Rotation::default(),
             rewrite: Rewrite::default(),
             codecs: states.iter().map(|state| RowCodec::new(&state.columns)).collect(),
@@ -107,6 +113,7 @@ impl MemoryBackend {
         match clock {
             Clock::Event => &self.event,
             Clock::Processing => &self.processing,
+            Clock::Expiry => &self.expiry,
         }
     }
 
@@ -114,6 +121,7 @@ impl MemoryBackend {
         match clock {
             Clock::Event => &mut self.event,
             Clock::Processing => &mut self.processing,
+            Clock::Expiry => &mut self.expiry,
         }
     }
 
@@ -133,6 +141,7 @@ impl MemoryBackend {
         self.states.iter_mut().for_each(|s| s.remove(slot));
         self.event.remove_all(slot);
         self.processing.remove_all(slot);
+        self.expiry.remove_all(slot);
         self.keys.remove(slot);
         self.key_groups.forget(slot);
         // The key is elsewhere by now, which a snapshot of changes would not know.
@@ -142,7 +151,8 @@ impl MemoryBackend {
     /// The bytes of memory that a slot takes, apart from what texts, lists and maps have elsewhere.
     pub(crate) fn bytes_per_slot(&self) -> usize {
         let states: usize = self.states.iter().map(Store::bytes_per_slot).sum();
-        KeyTable::BYTES_PER_SLOT + states + self.event.bytes_per_slot() + self.processing.bytes_per_slot()
+        let timers: usize = CLOCKS.iter().map(|&clock| self.timers_of(clock).bytes_per_slot()).sum();
+        KeyTable::BYTES_PER_SLOT + states + timers
     }
 
     /// The bytes of memory that do not go by slots.
@@ -179,6 +189,7 @@ impl MemoryBackend {
             let timers = match change.clock {
                 Clock::Event => &mut self.event,
                 Clock::Processing => &mut self.processing,
+                Clock::Expiry => &mut self.expiry,
             };
             if change.set {
                 timers.grow(self.keys.slots());
@@ -190,11 +201,32 @@ impl MemoryBackend {
         }
     }
 
+    /// Puts off when what the keys of the call have expires, and forgets it where there is nothing.
+    fn apply_keep(&mut self) {
+        let Some((time, slack)) = self.keep.take() else { return };
+        self.expiry.grow(self.keys.slots());
+        let changed = self.changes.of_store(self.states.len() + Clock::Expiry as usize);
+        for &slot in &self.grouping.slot_of_group {
+            let has_state = self.kept.get(slot) || self.states.iter().any(|s| s.is_present(slot));
+            let found = self.expiry.earliest(slot);
+            if found.map_or(!has_state, |found| has_state && found >= time.saturating_sub(slack)) {
+                continue;
+            }
+            if let Some(found) = found {
+                self.expiry.clear(slot, found);
+            }
+            if has_state {
+                self.expiry.set(slot, time);
+            }
+            changed.mark([slot]);
+        }
+    }
+
     /// Ends the call and gives up slots at which nothing is.
     fn end_call(&mut self) {
         let mut candidates = std::mem::take(&mut self.emptied);
         candidates.extend(self.grouping.created.iter().map(|&g| self.grouping.slot_of_group[g as usize]));
-        let Self { keys, states, event, processing, kept, changes, key_groups, .. } = self;
+        let Self { keys, states, event, processing, expiry, kept, changes, key_groups, .. } = self;
         let is_dead = |slot| {
             !event.has(slot)
                 && !processing.has(slot)
@@ -204,11 +236,13 @@ impl MemoryBackend {
         keys.remove_each(&candidates, is_dead, |slot, key| {
             changes.remove(slot, key);
             key_groups.forget(slot);
+            expiry.remove_all(slot);
         });
         candidates.clear();
         self.emptied = candidates;
         self.fired.clear();
         self.fired_times.clear();
+        self.keep = None;
         self.grouping.start(0);
     }
 }
@@ -329,6 +363,10 @@ impl KeyedBackend for MemoryBackend {
         Ok(())
     }
 
+    fn keep_until(&mut self, time: i64, slack: i64) {
+        self.keep = Some((time, slack));
+    }
+
     fn commit(&mut self) -> Result<(), StateError> {
         let keys = self.grouping.groups();
         let (slot_of_group, emptied) = (&self.grouping.slot_of_group, &mut self.emptied);
@@ -337,6 +375,7 @@ impl KeyedBackend for MemoryBackend {
         let fired = self.states.len() + self.fired_clock as usize;
         self.changes.of_store(fired).mark(self.fired.iter().map(|entry| entry.slot));
         self.apply_timer_changes();
+        self.apply_keep();
         self.end_call();
         self.go_on_with_rewrite(keys);
         Ok(())
@@ -356,6 +395,7 @@ impl KeyedBackend for MemoryBackend {
         match clock {
             Clock::Event => self.event.next_time(),
             Clock::Processing => self.processing.next_time(),
+            Clock::Expiry => self.expiry.next_time(),
         }
     }
 
@@ -363,6 +403,7 @@ impl KeyedBackend for MemoryBackend {
         match clock {
             Clock::Event => self.event.pending(),
             Clock::Processing => self.processing.pending(),
+            Clock::Expiry => self.expiry.pending(),
         }
     }
 
@@ -469,8 +510,8 @@ impl Store {
     }
 }
 
-/// Event time and processing time.
-const CLOCKS: usize = 2;
+/// The clocks in the order of their stores, behind those of the states.
+pub(crate) const CLOCKS: [Clock; 3] = [Clock::Event, Clock::Processing, Clock::Expiry];
 
 #[cfg(test)]
 mod tests {

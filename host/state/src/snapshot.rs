@@ -256,6 +256,8 @@ pub fn items_of(columns: &[Column], chunks: &[StateChunk]) -> Result<Columns, St
 pub const EVENT_TIMERS: &str = "event";
 /// See [`EVENT_TIMERS`].
 pub const PROCESSING_TIMERS: &str = "processing";
+/// The name of the part with the times at which what keys have expires.
+pub const EXPIRIES: &str = "expiry";
 
 /// Slots whose memory is asked for at once: as many as stay in the cache until they are written.
 const AT_ONCE: usize = 256;

@@ -257,6 +257,9 @@ pub enum Clock {
     Event,
     /// The machine's time.
     Processing,
+    /// The machine's time, for what has not been touched for a while. The host sets these, and no function sees them.
+    #[serde(skip)]
+    Expiry,
 }
 
 /// A life-cycle call.

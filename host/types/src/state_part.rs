@@ -59,6 +59,8 @@ pub enum StateForm {
     SessionAccumulators = 8,
     /// Rows of sessions.
     SessionContents = 9,
+    /// When what keys have expires.
+    Expiries = 11,
     /// Rows of one of two inputs, with their times, a key.
     TimedRows = 10,
     /// Items of a subtask that are dealt out anew at another parallelism.
@@ -98,7 +100,7 @@ pub enum Dealing {
 
 impl StateForm {
     /// Every form.
-    pub const ALL: [StateForm; 19] = [
+    pub const ALL: [StateForm; 20] = [
         StateForm::Value,
         StateForm::List,
         StateForm::Map,
@@ -109,6 +111,7 @@ impl StateForm {
         StateForm::SessionAccumulators,
         StateForm::SessionContents,
         StateForm::TimedRows,
+        StateForm::Expiries,
         StateForm::Items,
         StateForm::UnionItems,
         StateForm::Subtask,
@@ -137,6 +140,7 @@ impl StateForm {
             StateForm::Contents => "window rows",
             StateForm::SessionAccumulators => "session accumulators",
             StateForm::SessionContents => "session rows",
+            StateForm::Expiries => "expiries",
             StateForm::TimedRows => "rows of an input",
             StateForm::Items => "items",
             StateForm::UnionItems => "union items",

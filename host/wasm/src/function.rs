@@ -118,7 +118,8 @@ impl UserFunction for WasmFunction {
         let params = FiredParam {
             clock: match fired.clock {
                 Clock::Event => ClockParam::Event,
-                Clock::Processing => ClockParam::Processing,
+                // Expiries are no timers of the function.
+                Clock::Processing | Clock::Expiry => ClockParam::Processing,
             },
             keys: batch(fired.keys.rows, &key_params),
             times: fired.times,

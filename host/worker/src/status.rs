@@ -187,6 +187,8 @@ pub struct OperatorStatus {
     pub rejected: u64,
     /// Processing-time timers that were pending when the input ended.
     pub timers_dropped: u64,
+    /// Keys whose state has expired.
+    pub keys_expired: u64,
     /// Share of the time since the start that its subtasks worked, 0 to 1.
     pub busy: f64,
     /// Share of the time since the start that its subtasks waited for those behind them, 0 to 1.
@@ -219,6 +221,7 @@ impl OperatorStatus {
             late: sum(|m| m.late_dropped.load(Relaxed)),
             rejected: sum(|m| m.rejected.load(Relaxed)),
             timers_dropped: sum(|m| m.timers_dropped.load(Relaxed)),
+            keys_expired: sum(|m| m.keys_expired.load(Relaxed)),
             busy: share(sum(|m| m.busy_nanos.load(Relaxed))),
             backpressured: share(sum(|m| m.backpressured_nanos.load(Relaxed))),
             watermark: watermark.filter(|w| *w != MIN_WATERMARK && *w != MAX_WATERMARK),

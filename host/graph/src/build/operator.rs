@@ -1,6 +1,6 @@
 //! Operators: a function or a builtin, its input, its output.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use millstream_types::{Clock, Function, FunctionKind, Limits};
 
@@ -155,6 +155,7 @@ impl Call<'_> {
             parameters: parameters?,
             inputs: vec![input?],
             key: key.ok()?,
+            state_ttl: self.state_ttl(),
             window: table.window.as_ref().map(|w| w.spec.clone()),
             outputs: outputs?,
             limits: limits(&table.limits, &module.limits),
@@ -253,7 +254,26 @@ impl Call<'_> {
             .push(problem.help("an aggregate function keeps one accumulator in the place of rows"));
     }
 
+    /// What the operator says, or else the job; of functions that keep something for each key.
+    fn state_ttl(&self) -> Option<Duration> {
+        if self.function.kind != FunctionKind::Process {
+            return None;
+        }
+        self.table.state_ttl.as_ref().map(|ttl| ttl.value).or(self.drafts.file.settings.state_ttl)
+    }
+
     fn check_policies(&self) {
+        if let Some(ttl) = &self.table.state_ttl
+            && self.function.kind != FunctionKind::Process
+        {
+            let kind = kind_with_article(self.function.kind);
+            let message =
+                format!("`{}` is {kind} function, which keeps nothing that could expire", self.function.name);
+            let problem = Problem::error(message).at(&ttl.span, "leave it out");
+            self.drafts
+                .problems()
+                .push(problem.help("windows go by themselves; `state-ttl` is for process functions"));
+        }
         let Some(on_trap) = &self.table.on_trap else { return };
         if on_trap.value == TrapPolicy::Isolate && self.function.kind != FunctionKind::Map {
             let message = format!(

@@ -42,7 +42,7 @@ pub(crate) fn read(file: &mut TableReader<'_>, readable: bool) -> JobSettings {
     }
     settings.checkpoint = checkpoint::read(&mut table);
     settings.restart = restart::read(&mut table);
-    settings.state = state::read(&mut table);
+    (settings.state, settings.state_ttl) = state::read(&mut table);
     table.finish();
     settings
 }
@@ -69,6 +69,7 @@ fn settings(
         checkpoint: None,
         restart: RestartSpec::None,
         state: StateSpec::Memory,
+        state_ttl: None,
     }
 }
 

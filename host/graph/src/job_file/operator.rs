@@ -1,5 +1,7 @@
 //! `[operator.NAME]`.
 
+use std::time::Duration;
+
 use super::{
     InputTable, NodeTable, NodeTableBody, PartitionName, Scalar, TimeTable, WindowTable,
     grant::{self, Variables},
@@ -34,6 +36,7 @@ pub(crate) struct OperatorTable {
     pub(crate) on_null_reject: bool,
     pub(crate) allow: Option<Vec<Grant>>,
     pub(crate) limits: FunctionLimits,
+    pub(crate) state_ttl: Option<Spanned<Duration>>,
 }
 
 /// What an operator does.
@@ -66,6 +69,7 @@ pub(crate) fn read(
         on_null_reject: table.choice("on-null", &[("reject", ())]).is_some(),
         allow: grant::read(&mut table, variables),
         limits: module::limits(&mut table),
+        state_ttl: table.positive_duration("state-ttl"),
         work,
     };
     if let Some(work @ (Work::Union | Work::Watermark)) = &operator.work {
@@ -132,7 +136,9 @@ fn columns(table: &mut TableReader<'_>) -> Vec<(Spanned<String>, Spanned<String>
 
 /// Keys that only a function gives a meaning.
 fn builtin(work: &Work, operator: &OperatorTable, table: &mut TableReader<'_>) {
-    for key in ["columns", "window", "parameters", "on-trap", "on-null", "on-error", "allow", "limits"] {
+    for key in
+        ["columns", "state-ttl", "window", "parameters", "on-trap", "on-null", "on-error", "allow", "limits"]
+    {
         if let Some(entry) = table.entry(key) {
             let message = format!("`{key}` goes with a `function`, not with a `builtin`");
             table.problems.push(Problem::error(message).at(&entry.key_span, "leave it out"));

@@ -1,11 +1,18 @@
 //! `state` of `[job]`.
 
+use std::time::Duration;
+
 use crate::{StateSpec, table_reader::TableReader};
 
 /// Reads the table, or what holds without one.
-pub(super) fn read(job: &mut TableReader<'_>) -> StateSpec {
-    let Some(mut table) = job.table("state") else { return StateSpec::Memory };
+pub(super) fn read(job: &mut TableReader<'_>) -> (StateSpec, Option<Duration>) {
+    let Some(mut table) = job.table("state") else { return (StateSpec::Memory, None) };
+    let ttl = table.positive_duration("ttl").map(|ttl| ttl.value);
     if table.entry("backend").is_none() {
+        if ttl.is_some() && table.entry("memory").or(table.entry("dir")).is_none() {
+            table.finish();
+            return (StateSpec::Memory, ttl);
+        }
         table.missing("backend", "backend = \"rocksdb\"");
     }
     let backend = table.choice("backend", &BACKENDS);
@@ -18,7 +25,7 @@ pub(super) fn read(job: &mut TableReader<'_>) -> StateSpec {
         },
     };
     table.finish();
-    spec
+    (spec, ttl)
 }
 
 #[derive(Clone, Copy)]

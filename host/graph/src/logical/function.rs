@@ -31,6 +31,8 @@ pub struct FunctionNode {
     /// By what its rows are keyed. Always there for process, aggregate and window functions; a map function has one
     /// only so that its rows are dealt out by it.
     pub key: Option<KeyPlan>,
+    /// For how long what a process function keeps for a key stays when nothing is about the key; none for ever.
+    pub state_ttl: Option<Duration>,
     /// The windows of an aggregate or window function.
     pub window: Option<WindowSpec>,
     /// What comes out, by output port of the function.

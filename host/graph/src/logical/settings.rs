@@ -23,6 +23,9 @@ pub struct JobSettings {
     pub restart: RestartSpec,
     /// Where the state of keys is kept.
     pub state: StateSpec,
+    /// For how long what process functions keep for a key stays when nothing is about the key, unless an operator says
+    /// otherwise; none for ever.
+    pub state_ttl: Option<Duration>,
 }
 
 /// The `state` table of a job with its defaults filled in.

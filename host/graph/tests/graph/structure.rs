@@ -160,7 +160,7 @@ connector"#,
                ·     ╰── not known here
                ╰────
               help: known keys: function, builtin, input, columns, key, window, parameters, partition, time, on-error,
-                    on-trap, on-null, allow, limits, id, parallelism, chain
+                    on-trap, on-null, allow, limits, state-ttl, id, parallelism, chain
               × unknown key `schema` in [operator.trips]
                 ╭─[jobs/job.toml:10:1]
              10 │ schema = { at = "timestamp", city = "utf8", line = "int32", fare = "float64?", rides = "int32" }
@@ -168,7 +168,7 @@ connector"#,
                 ·    ╰── not known here
                 ╰────
               help: known keys: function, builtin, input, columns, key, window, parameters, partition, time, on-error,
-                    on-trap, on-null, allow, limits, id, parallelism, chain
+                    on-trap, on-null, allow, limits, state-ttl, id, parallelism, chain
         "#]],
     );
 }

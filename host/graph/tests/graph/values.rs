@@ -70,8 +70,33 @@ fn state_on_disk() {
                ·                                                ───┬──
                ·                                                   ╰── not known here
                ╰────
-              help: known keys: backend, memory, dir
+              help: known keys: ttl, backend, memory, dir
         "#]],
+    );
+}
+
+#[test]
+fn state_that_expires() {
+    let with = |state: &str| format!("parallelism = 2\nstate = {{ {state} }}");
+    let settings =
+        |state: &str| plan(&edited(&[("parallelism = 2", &with(state))])).expect("fits").logical.job;
+    let hour = std::time::Duration::from_secs(3600);
+    assert_eq!(settings("ttl = \"1h\"").state_ttl, Some(hour));
+    assert_eq!(settings("backend = \"rocksdb\", ttl = \"1h\"").state_ttl, Some(hour));
+    assert_eq!(settings("backend = \"memory\"").state_ttl, None);
+    let of_map = ("function = \"m.known\"", "function = \"m.known\"\nstate-ttl = \"1h\"");
+    check_edited(
+        &[of_map],
+        expect![[r#"
+        refused
+          × `known` is a map function, which keeps nothing that could expire
+            ╭─[jobs/job.toml:15:13]
+         15 │ state-ttl = "1h"
+            ·             ──┬─
+            ·               ╰── leave it out
+            ╰────
+          help: windows go by themselves; `state-ttl` is for process functions
+    "#]],
     );
 }
 

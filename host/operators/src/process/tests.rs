@@ -52,6 +52,7 @@ fn spec(policy: RowPolicy) -> ProcessSpec {
             declared: vec![DeclaredKey { data_type: DataType::Int64, reject_null: true }],
         },
         states: vec![state()],
+        state_ttl: None,
         timers: TimerSpec {
             origin: Schema::new(key.to_vec()),
             key_of_column: vec![Some(0)],
@@ -281,6 +282,25 @@ fn processing_timers_wake_the_operator_and_are_dropped_at_the_end() {
     assert_eq!(end_of_input(&mut operator).expect("ends"), "watermark end\n");
     assert_eq!(operator.calls.ctx().metrics.timers_dropped.load(Relaxed), 2);
     assert_eq!(operator.next_wakeup(), None);
+}
+
+#[test]
+fn state_that_nothing_touches_expires() {
+    let clock = Arc::new(ManualClock::new(0));
+    let ctx = context_with_clock("sums", clock.clone());
+    let spec = ProcessSpec { state_ttl: Some(1600), ..spec(RowPolicy::Fail) };
+    let mut operator = ProcessOperator::new(spec, Box::new(Closures::default().process(add_up)), ctx);
+    process(&mut operator, text_batch(&[COLUMNS, "@1 a 7 1", "@2 b 8 10"])).expect("good");
+    assert_eq!(operator.next_wakeup(), Some(1700), "so that it goes though no row comes");
+    clock.set(1000);
+    process(&mut operator, text_batch(&[COLUMNS, "@3 c 8 10"])).expect("good");
+    clock.set(1700);
+    // Nobody has looked at the clock before the row.
+    let made = process(&mut operator, text_batch(&[COLUMNS, "@4 d 7 5", "@5 e 8 5"])).expect("good");
+    assert_eq!(made, rows(&["0: @4 d 7 5 5", "0: @5 e 8 5 25"]));
+    assert_eq!(operator.calls.ctx().metrics.keys_expired.load(Relaxed), 1);
+    processing_time(&mut operator, 9000).expect("good");
+    assert_eq!((operator.next_wakeup(), operator.calls.ctx().metrics.keys_expired.load(Relaxed)), (None, 3));
 }
 
 #[test]

@@ -108,7 +108,9 @@ impl SessionWindows {
     fn times(&self, batch: &Batch) -> Vec<i64> {
         match self.spec.clock {
             Clock::Event => batch.times().to_vec(),
-            Clock::Processing => vec![self.now().max(self.clock.saturating_add(1)); batch.rows()],
+            Clock::Processing | Clock::Expiry => {
+                vec![self.now().max(self.clock.saturating_add(1)); batch.rows()]
+            }
         }
     }
 

@@ -111,7 +111,7 @@ impl SharedWindows {
         match self.spec.clock {
             _ if self.layout == Layout::Global => vec![Part { window: Window::GLOBAL, rows: None }],
             Clock::Event => assign::steps(batch.times(), &self.layout),
-            Clock::Processing => {
+            Clock::Processing | Clock::Expiry => {
                 let now = self.now().max(self.clock.saturating_add(1));
                 let step = self.layout.step_of(now);
                 step.map(|window| Part { window, rows: None }).into_iter().collect()

@@ -6,9 +6,9 @@ use millstream_types::{Clock, StateFiles, StateKind, StatePart};
 
 use super::{
     CachedBackend, Elsewhere,
-    key_row::{CLOCKS, Layout, index_of, put_timer_key, split_timer_key, take_times},
+    key_row::{Layout, index_of, put_timer_key, split_timer_key, take_times},
 };
-use crate::{BackingStore, KeyedBackend, StateError, StoreHeader, Table};
+use crate::{BackingStore, KeyedBackend, StateError, StoreHeader, Table, memory_backend::CLOCKS};
 
 impl CachedBackend {
     /// Everything as an image, once the store has all of it.
@@ -42,7 +42,7 @@ impl CachedBackend {
     fn adopt(&mut self, header: &StoreHeader, files: &StateFiles) -> Result<(), StateError> {
         self.store.adopt(files)?;
         self.lineage = header.lineage;
-        let mut next = [None; 2];
+        let mut next = [None; CLOCKS.len()];
         for clock in CLOCKS {
             let from = [index_of(clock) as u8];
             let until = [from[0] + 1];
@@ -88,7 +88,7 @@ fn copy_timers(
     elsewhere: &mut Elsewhere,
     batch: &mut Batch<'_>,
 ) -> Result<(), StateError> {
-    let mut earliest = [None; 2];
+    let mut earliest = [None; CLOCKS.len()];
     let times = |clock: Clock, mut times: &[u8]| {
         let of_clock = &mut earliest[index_of(clock)];
         let count =

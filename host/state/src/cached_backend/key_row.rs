@@ -2,7 +2,7 @@
 //!
 //! | part | bytes |
 //! |---|---|
-//! | flags | `u8`: bit 0 if there are timers on event time, bit 1 on processing time |
+//! | flags | `u8`: bit 0 if there are timers on event time, bit 1 on processing time, bit 2 if it expires |
 //! | presence | one bit a declared state, least significant first; whole bytes |
 //! | of each state that is there | value: the row; list: number of rows `u32`, rows as one blob; map: number of entries `u32` |
 //! | of each clock with timers | number of timers `u32`, their times `i64`, ascending |
@@ -20,7 +20,7 @@ use millstream_types::{Clock, Columns, KeyGroup, MaxParallelism, State, StateKin
 use crate::{
     StateError,
     list_store::ListStore,
-    memory_backend::{MemoryBackend, Store},
+    memory_backend::{CLOCKS, MemoryBackend, Store},
     row_codec::{RowCodec, RowReader},
     snapshot::{Stored, put_bytes, put_i64, put_u32, take_bytes, take_i64, take_u8, take_u32},
     timers::Timers,
@@ -240,6 +240,7 @@ pub(crate) fn index_of(clock: Clock) -> usize {
     match clock {
         Clock::Event => 0,
         Clock::Processing => 1,
+        Clock::Expiry => 2,
     }
 }
 
@@ -247,5 +248,3 @@ fn values(store: &Store, slots: &[u32]) -> Option<Columns> {
     let Store::Value(value) = store else { return None };
     Some(value.store().read_values(slots))
 }
-
-pub(crate) const CLOCKS: [Clock; 2] = [Clock::Event, Clock::Processing];

@@ -3,7 +3,7 @@
 use millstream_types::Clock;
 
 use super::key_row::index_of;
-use crate::bits::Bits;
+use crate::{bits::Bits, memory_backend::CLOCKS};
 
 /// Marks by slot.
 #[derive(Debug, Default)]
@@ -11,7 +11,7 @@ pub(super) struct Marks {
     /// Set where the store does not have what the cache has.
     changed: Bits,
     /// By clock: the time with which the store's table of timers has the key. Empty until there is any.
-    indexed: [Vec<Option<i64>>; 2],
+    indexed: [Vec<Option<i64>>; CLOCKS.len()],
 }
 
 impl Marks {

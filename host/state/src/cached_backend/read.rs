@@ -4,9 +4,9 @@ use millstream_types::{Clock, EncodedKeys};
 
 use super::{
     CachedBackend,
-    key_row::{CLOCKS, Loaded, Piece, index_of, take_times},
+    key_row::{Loaded, Piece, index_of, take_times},
 };
-use crate::{ByteRows, StateError, Table};
+use crate::{ByteRows, StateError, Table, memory_backend::CLOCKS};
 
 impl CachedBackend {
     /// Takes up slots whose keys are new in the cache, with what the store has of them.

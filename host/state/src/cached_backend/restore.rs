@@ -24,6 +24,7 @@ impl CachedBackend {
         let clock = match part.form {
             StateForm::EventTimers => Some(Clock::Event),
             StateForm::ProcessingTimers => Some(Clock::Processing),
+            StateForm::Expiries => Some(Clock::Expiry),
             _ => None,
         };
         for chunk in &part.chunks {

@@ -1,10 +1,7 @@
 //! Keys out of the cache into the store.
 
-use super::{
-    CachedBackend,
-    key_row::{CLOCKS, put_timer_key},
-};
-use crate::{ByteRows, StateError, Table};
+use super::{CachedBackend, key_row::put_timer_key};
+use crate::{ByteRows, StateError, Table, memory_backend::CLOCKS};
 
 impl CachedBackend {
     /// Writes what has changed of the keys at some slots, as one batch. They stay in the cache, but for keys that have

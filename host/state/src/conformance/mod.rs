@@ -2,6 +2,7 @@
 //!
 //! A backend's own tests call [`run`] once; each check gets a backend of its own, made for [`states`].
 
+mod expiry;
 mod keys;
 mod lists;
 mod maps;
@@ -39,6 +40,7 @@ pub fn run_with(make: impl Fn(&[State]) -> Box<dyn KeyedBackend>, open: OpenImag
     maps::run(fresh);
     timers::run(fresh);
     keys::run(fresh);
+    expiry::run(fresh);
     snapshots::run(fresh);
 }
 

@@ -8,7 +8,7 @@ use crate::{
     list_state::ListState,
     map_state::MapState,
     row_codec::RowCodec,
-    snapshot::{self, EVENT_TIMERS, PROCESSING_TIMERS, Stored, put_bytes, put_i64, put_u32},
+    snapshot::{self, EVENT_TIMERS, EXPIRIES, PROCESSING_TIMERS, Stored, put_bytes, put_i64, put_u32},
     timers::Timers,
     value_state::ValueState,
 };
@@ -38,9 +38,10 @@ impl MemoryBackend {
             };
             Some(Content { keys: &self.keys, kept })
         };
-        let clocks: [_; CLOCKS] = [
+        let clocks: [_; CLOCKS.len()] = [
             Kept::Timers(&self.event, EVENT_TIMERS, StateForm::EventTimers),
             Kept::Timers(&self.processing, PROCESSING_TIMERS, StateForm::ProcessingTimers),
+            Kept::Timers(&self.expiry, EXPIRIES, StateForm::Expiries),
         ];
         let timers = clocks.map(|kept| Some(Content { keys: &self.keys, kept }));
         self.states.iter().zip(&self.codecs).map(of_state).chain(timers).collect()

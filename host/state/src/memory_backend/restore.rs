@@ -1,10 +1,10 @@
 //! Keyed state and timers out of the parts of a snapshot.
 
 use millstream_types::{
-    ChunkKind, EncodedKeys, State, StateChunk, StateForm, StateKind, StatePart, hash_key,
+    ChunkKind, Clock, EncodedKeys, State, StateChunk, StateForm, StateKind, StatePart, hash_key,
 };
 
-use super::{MemoryBackend, Store};
+use super::{CLOCKS, MemoryBackend, Store};
 use crate::{
     StateError,
     cell_store::CellStore,
@@ -39,6 +39,7 @@ impl MemoryBackend {
         match part.form {
             StateForm::EventTimers => Ok(self.states.len()),
             StateForm::ProcessingTimers => Ok(self.states.len() + 1),
+            StateForm::Expiries => Ok(self.states.len() + 2),
             _ => declared(states, part),
         }
     }
@@ -78,11 +79,9 @@ impl MemoryBackend {
 
     /// Forgets what a slot has in one store.
     fn clear_slot(&mut self, store: usize, slot: u32) {
-        let event = store == self.states.len();
-        match self.states.get_mut(store) {
-            Some(state) => state.remove(slot),
-            None if event => _ = self.event.remove_all(slot),
-            None => _ = self.processing.remove_all(slot),
+        match store.checked_sub(self.states.len()) {
+            None => self.states[store].remove(slot),
+            Some(clock) => _ = self.timers(CLOCKS[clock]).remove_all(slot),
         }
     }
 
@@ -93,7 +92,7 @@ impl MemoryBackend {
         part: &StatePart,
         bytes: &[u8],
     ) -> Result<Vec<u32>, StateError> {
-        let event = store == self.states.len();
+        let clock = store.saturating_sub(self.states.len());
         let codec = RowCodec::new(&part.columns);
         let slots = match self.states.get_mut(store) {
             Some(Store::Value(value)) => {
@@ -117,7 +116,11 @@ impl MemoryBackend {
             })?,
             Some(Store::Elsewhere) => return Err(StateError::NotDeclared { name: part.name.clone() }),
             None => {
-                let timers = if event { &mut self.event } else { &mut self.processing };
+                let timers = match CLOCKS[clock] {
+                    Clock::Event => &mut self.event,
+                    Clock::Processing => &mut self.processing,
+                    Clock::Expiry => &mut self.expiry,
+                };
                 each_key(&mut self.keys, bytes, |slot, slots, bytes| {
                     timers.grow(slots);
                     timers.remove_all(slot);

@@ -35,7 +35,7 @@ impl MemoryBackend {
         let next = self.key_groups.next(self.rotation.next);
         let next =
             next.filter(|group| self.rotation.is_due(groups) && !self.rewrite.done.contains_key(group));
-        let bytes = vec![Vec::new(); self.states.len() + super::CLOCKS];
+        let bytes = vec![Vec::new(); self.states.len() + super::CLOCKS.len()];
         self.rewrite.current = next.map(|group| Piecemeal { group, slots: 0, found: false, bytes });
     }
 

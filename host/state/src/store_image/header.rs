@@ -16,8 +16,8 @@ pub struct StoreHeader {
     pub lineage: u64,
     /// How many keys there are.
     pub keys: u64,
-    /// How many timers there are, on event time and on processing time.
-    pub timers: [u64; 2],
+    /// How many timers there are: on event time, on processing time, and expiries.
+    pub timers: [u64; 3],
     /// All states of the operator, in the order in which rows have them.
     pub states: Vec<State>,
     /// The names of the files.
@@ -57,6 +57,7 @@ impl StoreHeader {
         let timers = [
             StatePart::plain(crate::EVENT_TIMERS, StateForm::EventTimers, Vec::new()),
             StatePart::plain(crate::PROCESSING_TIMERS, StateForm::ProcessingTimers, Vec::new()),
+            StatePart::plain(crate::EXPIRIES, StateForm::Expiries, Vec::new()),
         ];
         self.states.iter().filter_map(of_state).chain(timers).collect()
     }
@@ -64,7 +65,7 @@ impl StoreHeader {
     /// The bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        [self.lineage, self.keys, self.timers[0], self.timers[1]]
+        [self.lineage, self.keys, self.timers[0], self.timers[1], self.timers[2]]
             .iter()
             .for_each(|number| out.extend(number.to_le_bytes()));
         put_u32(self.states.len() as u32, &mut out);
@@ -90,7 +91,8 @@ impl StoreHeader {
     /// If it is not that, or a name is none of a file in a folder.
     pub fn decode(mut bytes: &[u8]) -> Result<Self, StateError> {
         let from = &mut bytes;
-        let (lineage, keys, timers) = (take_u64(from)?, take_u64(from)?, [take_u64(from)?, take_u64(from)?]);
+        let (lineage, keys) = (take_u64(from)?, take_u64(from)?);
+        let timers = [take_u64(from)?, take_u64(from)?, take_u64(from)?];
         let (mut states, mut files) = (Vec::new(), Vec::new());
         for _ in 0..take_u32(from)? {
             states.push(take_state(from)?);
@@ -165,7 +167,7 @@ mod tests {
         StoreHeader {
             lineage: 7,
             keys: 1000,
-            timers: [3, 4],
+            timers: [3, 4, 5],
             states: conformance::states(),
             files: vec!["000012.sst".into(), "CURRENT".into()],
         }
@@ -177,8 +179,8 @@ mod tests {
         assert_eq!(StoreHeader::decode(&header.encode()), Ok(header.clone()));
         assert!(header.fits(&conformance::states()) && !header.fits(&conformance::states()[1..]));
         let parts: Vec<_> = header.parts().iter().map(|p| format!("{} {:?}", p.name, p.form)).collect();
-        let expected =
-            "value Value, list List, map Map, all Value, event EventTimers, processing ProcessingTimers";
+        let expected = "value Value, list List, map Map, all Value, event EventTimers, processing ProcessingTimers, \
+             expiry Expiries";
         assert_eq!(parts.join(", "), expected);
     }
 
@@ -187,7 +189,7 @@ mod tests {
         let mut header = header();
         header.states.truncate(1);
         let hash = millstream_types::hash_key(&header.encode());
-        assert_eq!(format!("{hash:016x}"), "1b33664342c95d6e");
+        assert_eq!(format!("{hash:016x}"), "218d98f15293a56d");
     }
 
     #[test]

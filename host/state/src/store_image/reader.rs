@@ -8,6 +8,7 @@ use super::{StoreHeader, header::form_of};
 use crate::{
     ReadTables, StateError, Table,
     cached_backend::key_row::{Layout, Piece, key_of, split_map_key},
+    memory_backend::CLOCKS,
     snapshot::{put_bytes, put_u32},
 };
 
@@ -37,7 +38,7 @@ impl ImageReader {
         let layout = Layout::new(&header.states, MaxParallelism::DEFAULT);
         let kept = header.states.iter().enumerate().filter(|(_, state)| form_of(state.kind).is_some());
         let states = kept.map(|(at, _)| Source::State(at));
-        let sources = states.chain([Source::Timers(Clock::Event), Source::Timers(Clock::Processing)]);
+        let sources = states.chain(CLOCKS.map(Source::Timers));
         let parts = sources.zip(header.parts()).collect();
         Self { store, layout, parts, _files: files }
     }

@@ -21,7 +21,8 @@ pub fn show_part(part: &StatePart, key: &[Column]) -> Result<Option<RecordBatch>
     let mut table = Table::default();
     let mut rows = RowCodec::new(&part.columns).reader(0);
     for chunk in &part.chunks {
-        let timers = matches!(part.form, StateForm::EventTimers | StateForm::ProcessingTimers);
+        let timers =
+            matches!(part.form, StateForm::EventTimers | StateForm::ProcessingTimers | StateForm::Expiries);
         let mut entry = Entry { timers, ..Entry::default() };
         walk(part.form, &chunk.bytes, &mut rows, |token| table.take(token, &mut entry))?;
     }

@@ -79,7 +79,7 @@ impl<'a, F: FnMut(Token<'a>)> Walk<'a, '_, F> {
                 }
                 Ok(())
             }
-            StateForm::EventTimers | StateForm::ProcessingTimers => {
+            StateForm::EventTimers | StateForm::ProcessingTimers | StateForm::Expiries => {
                 self.key()?;
                 let times = self.count()?;
                 (0..times).try_for_each(|_| self.time())

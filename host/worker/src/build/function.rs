@@ -63,6 +63,7 @@ fn process(node: &LogicalNode, plan: &FunctionNode, row_errors: RowErrorSpec) ->
         inputs: (0..plan.inputs.len()).map(input).collect(),
         key: KeySpec { stored: types(&key.schema), declared: declared_key(plan, &key) },
         states: plan.declaration.states.clone(),
+        state_ttl: plan.state_ttl.map(|ttl| ttl.as_millis().try_into().unwrap_or(i64::MAX)),
         timers: timers(plan, &key),
         row_errors,
         lifecycle: plan.declaration.lifecycle.clone(),

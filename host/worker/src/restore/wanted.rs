@@ -3,7 +3,7 @@
 use millstream_graph::{FunctionNode, LogicalNode, NodeBody, Plan, Trigger, WindowAssigner};
 use millstream_operators::kept::{CALLS, CLOCK, COUNTS, PREPARED, WATERMARK, WINDOWS, content_columns};
 use millstream_snapshot::{WantedOperator, WantedState};
-use millstream_state::{EVENT_TIMERS, PROCESSING_TIMERS};
+use millstream_state::{EVENT_TIMERS, EXPIRIES, PROCESSING_TIMERS};
 use millstream_task::{ENUMERATOR, SPLITS};
 use millstream_types::{Column, DataType, FunctionKind, Redistribution, State, StateForm, StateKind};
 
@@ -63,6 +63,7 @@ fn of_function(function: &FunctionNode) -> Vec<WantedState> {
         FunctionKind::Process => states.extend([
             own(EVENT_TIMERS, StateForm::EventTimers),
             own(PROCESSING_TIMERS, StateForm::ProcessingTimers),
+            own(EXPIRIES, StateForm::Expiries),
             own(WATERMARK, StateForm::Subtask),
         ]),
         FunctionKind::Aggregate | FunctionKind::Window => windows(function, &mut states),

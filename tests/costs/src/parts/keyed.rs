@@ -112,6 +112,7 @@ fn spec(states: Vec<millstream_types::State>) -> ProcessSpec {
         }],
         key: KeySpec { stored: vec![DataType::Int64], declared: Vec::new() },
         states,
+        state_ttl: None,
         timers: TimerSpec {
             origin: Schema::new(rows[..1].to_vec()),
             key_of_column: vec![Some(0)],
