@@ -1,6 +1,10 @@
 //! The folder of one snapshot, before and while it is written.
 
-use std::path::Path;
+use std::{
+    hash::{BuildHasher, RandomState},
+    path::Path,
+    sync::LazyLock,
+};
 
 use millstream_snapshot::{Location, SnapshotMetadata};
 use millstream_types::crash_point;
@@ -44,6 +48,13 @@ impl SnapshotFolder {
     /// Reads and checks the snapshot in it.
     pub async fn load(&self) -> Result<StoredSnapshot, StorageError> {
         load(&self.storage, &self.folder).await
+    }
+
+    /// The name of a file for a part of the state, which no other process gives to any: of two that both believe to have the
+    /// run, neither writes over what the other's metadata refers to.
+    pub fn file_name(&self, part: &str) -> String {
+        static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
+        format!("{part}-{:08x}", *PROCESS as u32)
     }
 
     /// Stores state under a name that is unique in the snapshot, and says where it is.

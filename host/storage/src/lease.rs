@@ -91,10 +91,7 @@ impl Object {
             created => return created.map(Some),
         }
         let Some(version) = self.abandoned().await? else { return Ok(None) };
-        match self.put(PutMode::Update(version), 0).await {
-            Err(error) if is_other_version(&error) => Ok(None),
-            taken => taken.map(Some),
-        }
+        self.renewed(version, 0).await
     }
 
     /// Its version, once whoever holds it is seen to have gone; none if somebody does hold it.
@@ -124,7 +121,7 @@ impl Object {
     async fn renew(&self, mut version: UpdateVersion) -> String {
         let mut renewed = Instant::now();
         for count in 1.. {
-            sleep(RENEW).await;
+            sleep(RENEW.min(HOLD.saturating_sub(renewed.elapsed()))).await;
             let left = HOLD.saturating_sub(renewed.elapsed());
             let begun = Instant::now();
             match timeout(left, self.renewed(version.clone(), count)).await {

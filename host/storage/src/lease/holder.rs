@@ -37,9 +37,11 @@ impl Holder {
         Some(Self { machine, process, started: line()?, hold: line()? })
     }
 
-    /// Whether it is on this machine, and has ended.
+    /// Whether it is on this machine, and has ended. A process that this one may not see has not been seen to end.
     pub(super) fn has_gone(&self) -> bool {
-        self.is_of_this_machine() && started(self.process).as_deref() != Some(&self.started)
+        self.is_of_this_machine()
+            && started(FIRST).is_some()
+            && started(self.process).as_deref() != Some(&self.started)
     }
 
     /// Whether it is on this machine, and there.
@@ -69,6 +71,8 @@ fn started(process: u32) -> Option<String> {
     (!is_dead).then_some(fields.nth(STARTED)?.to_owned())
 }
 
+/// The process that is always there.
+const FIRST: u32 = 1;
 /// Where the start stands behind the state of the process.
 const STARTED: usize = 18;
 

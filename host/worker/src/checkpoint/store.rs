@@ -78,7 +78,7 @@ pub(crate) async fn store_snapshot(
     let mut stored = store_chunks(folder, participant, snapshot, base.clone()).await?;
     for (operator, part, files) in on_disk {
         let (id, of_operator) = &mut stored[operator];
-        let name = format!("subtask-{participant}-{operator}");
+        let name = folder.file_name(&format!("subtask-{participant}-{operator}"));
         let states = match kind {
             BarrierKind::Savepoint => {
                 files::as_chunks(folder, name, &part, files, layout.max_parallelism).await?
@@ -113,11 +113,11 @@ async fn store_chunks(
             base.completed(id, part, StateMetadata::of_part(part, Location::Inline(concatenated(part)), 0))
         });
     }
+    let name = folder.file_name(&format!("subtask-{participant}"));
     // Off this thread, which has to go on: it is a copy of all that is written.
     let packed = tokio::task::spawn_blocking(move || {
         let mut file = Vec::with_capacity(bytes);
         parts(&snapshot).flat_map(|part| &part.chunks).for_each(|chunk| file.extend_from_slice(&chunk.bytes));
-        let name = format!("subtask-{participant}");
         let mut offset = 0;
         let stored = describe(&snapshot, |id, part| {
             let at = offset;
