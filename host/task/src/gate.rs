@@ -118,6 +118,18 @@ impl InputGate {
         }
     }
 
+    /// The same; none if there is nothing but what barriers have overtaken, which nothing else might follow.
+    pub(crate) fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+        clock: &dyn Clock,
+    ) -> Poll<Result<Option<GateEvent>, Disconnected>> {
+        match self.poll_next(cx, clock) {
+            Poll::Pending if !self.recorded.is_empty() => Poll::Ready(Ok(None)),
+            polled => polled.map_ok(Some),
+        }
+    }
+
     /// A checkpoint has been triggered, and its barrier is to come.
     pub(crate) fn expect(&mut self, barrier: &Barrier) {
         let open = !self.aligner.is_over(barrier.id) && !self.aligner.has_overtaken(barrier.id);

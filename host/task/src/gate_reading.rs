@@ -63,6 +63,7 @@ impl GateReading {
                 GateEvent::Idle(idle) => self.watching(chain.idle(idle), mailbox, checkpoints).await?,
                 GateEvent::Barrier(barrier, alignment) => {
                     let stop = barrier.stop.then_some(barrier.id);
+                    self.report(checkpoints);
                     checkpoints.take(barrier, alignment, chain).await?;
                     let Some(stop) = stop else { continue };
                     let gate = Some(&mut self.gate);
@@ -92,7 +93,7 @@ impl GateReading {
         mailbox: &mut Mailbox,
         checkpoints: &mut Checkpoints,
     ) -> Result<Option<GateEvent>, TaskError> {
-        let event = match poll_fn(|cx| self.gate.poll_next(cx, &*self.clock)).now_or_never() {
+        let event = match poll_fn(|cx| self.gate.poll_event(cx, &*self.clock)).now_or_never() {
             Some(event) => event,
             None => {
                 self.watching(chain.flush(), mailbox, checkpoints).await?;
@@ -106,13 +107,13 @@ impl GateReading {
                         self.handle(mail, chain, checkpoints).await?;
                         return Ok(None);
                     }
-                    event = poll_fn(|cx| self.gate.poll_next(cx, &*self.clock)) => event,
+                    event = poll_fn(|cx| self.gate.poll_event(cx, &*self.clock)) => event,
                     () = due => return Ok(None),
                     () = wakeup, if !self.ended => return Ok(None),
                 }
             }
         };
-        event.map(Some).map_err(|source| TaskError::Disconnected { subtask: chain.name(), source })
+        event.map_err(|source| TaskError::Disconnected { subtask: chain.name(), source })
     }
 
     /// Does some work of the chain, with an eye on barriers that overtake while that waits.

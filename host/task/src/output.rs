@@ -185,7 +185,8 @@ impl ResultPartition {
         };
         let parts = match &self.partitioner {
             Partitioner::Forward => vec![(0, batch)],
-            Partitioner::Rebalance => vec![(self.take_turn(), batch)],
+            // To whom it had been sent, as another may be restored at the end of its input.
+            Partitioner::Rebalance => vec![(to as usize % self.channels.len(), batch)],
             Partitioner::Broadcast => vec![(to as usize, batch)],
             Partitioner::Hash { columns, max_parallelism } => {
                 let parts = self.splitter.split(&batch, columns, *max_parallelism, self.channels.len())?;

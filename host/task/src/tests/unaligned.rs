@@ -1,15 +1,18 @@
 //! Barriers that overtake, in a job of three stages that is slow at its end: whatever has been read is in the snapshot
 //! exactly once, in a sink or under way, and what goes on from it has every row exactly once, at any parallelism.
 
-use std::time::Instant;
+use std::{future::poll_fn, time::Instant};
 
+use futures_util::FutureExt;
 use millstream_types::{
     Alignment, Barrier, BarrierKind, SnapshotRequest, StateChunk, StateForm, StatePart, StreamElement,
 };
 use tokio::{sync::mpsc, task::LocalSet};
 
 use super::*;
-use crate::{CheckpointLink, CheckpointReport, InFlight, Mail, Overtaken, Resent, Restore, deal};
+use crate::{
+    CheckpointLink, CheckpointReport, InFlight, Mail, Overtaken, Resent, Restore, deal, gate::GateEvent,
+};
 
 /// Numbers from `next` to below `end`, some a batch, with a watermark behind each: the last number.
 struct Range {
@@ -423,4 +426,46 @@ async fn no_row_becomes_late() {
             .await;
         assert_eq!(from.numbers(), (0..NUMBERS / 10).collect::<Vec<_>>());
     }
+}
+
+/// A barrier that overtakes at once.
+fn overtaking(id: u64) -> StreamElement {
+    let (kind, alignment) = (BarrierKind::Checkpoint, Alignment::Unaligned);
+    StreamElement::Barrier(Barrier { id, kind, alignment, triggered: 0, stop: false, base: None })
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_a_barrier_has_overtaken_is_there_though_nothing_follows_it() {
+    let transport = LocalTransport::new();
+    let mut senders: Vec<_> = (0..2).map(|from| partition(&transport, 0, from, 1)).collect();
+    let (mut gate, clock) = (gate(&transport, 0, 0, 2), SystemClock);
+    senders[0].event(&overtaking(1)).await.expect("there is a gate");
+    let first = poll_fn(|cx| gate.poll_event(cx, &clock)).await.expect("all are there");
+    assert!(matches!(first, Some(GateEvent::Overtakes(_))), "{first:?}");
+    assert!(poll_fn(|cx| gate.poll_event(cx, &clock)).now_or_never().is_none(), "the other one is to come");
+    senders[1].event(&overtaking(1)).await.expect("there is a gate");
+    let second = poll_fn(|cx| gate.poll_event(cx, &clock)).now_or_never();
+    assert!(matches!(second, Some(Ok(None))), "{second:?}");
+    assert_eq!(gate.take_recorded().map(|recorded| recorded.id), Some(1));
+    assert!(poll_fn(|cx| gate.poll_event(cx, &clock)).now_or_never().is_none(), "it has been taken");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn rows_that_took_turns_go_again_to_whom_they_had_been_sent() {
+    let transport = LocalTransport::new();
+    let channel = |to| {
+        let id = ChannelId { edge: 0, from: 0, to };
+        OutgoingChannel { id, sender: transport.sender(id).expect("new") }
+    };
+    let channels = (0..2).map(channel).collect();
+    let mut edge = ResultPartition::new(Partitioner::Rebalance, channels, Duration::from_millis(1), 0);
+    let mut gates = [gate(&transport, 0, 0, 1), gate(&transport, 0, 1, 1)];
+    let rows = || StreamElement::Batch(batch(&[0, 1, 2]));
+    (0..3).for_each(|_| edge.resend(rows(), 1).expect("no keys"));
+    edge.flush().await.expect("there are gates");
+    for _ in 0..3 {
+        let event = poll_fn(|cx| gates[1].poll_next(cx, &SystemClock)).await.expect("it is there");
+        assert!(matches!(event, GateEvent::Batch(..)), "{event:?}");
+    }
+    assert!(poll_fn(|cx| gates[0].poll_next(cx, &SystemClock)).now_or_never().is_none(), "it may have ended");
 }
