@@ -21,6 +21,7 @@
 
 use std::{
     collections::BTreeMap,
+    pin::pin,
     time::{Duration, Instant},
 };
 
@@ -235,7 +236,7 @@ async fn snapshot_at(
 /// has to wait, it goes ahead: the answer is what it has overtaken.
 pub(crate) async fn pass(barrier: Barrier, chain: &mut Chain) -> Result<Option<Vec<Overtaken>>, TaskError> {
     let (overdraft, clock, due) = (chain.overdraft(), chain.head().clock.clone(), barrier.overtakes_at());
-    unless_overtaken(chain.barrier(barrier), &overdraft, |_| due_in(due?, &*clock)).await?;
+    unless_overtaken(pin!(chain.barrier(barrier)), &overdraft, |_| due_in(due?, &*clock)).await?;
     Ok(chain.take_overtaken())
 }
 

@@ -1,9 +1,16 @@
 //! The loop of a subtask that reads from other subtasks.
 
-use std::{future::poll_fn, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    future::poll_fn,
+    pin::{Pin, pin},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use millstream_operator::Clock;
+use millstream_types::Batch;
 
 use crate::{
     Chain, InputGate, Mail, Mailbox, TaskError,
@@ -43,24 +50,25 @@ impl GateReading {
             }
             self.report(checkpoints);
             if chain.is_behind() && !self.gate.has_barrier() {
-                self.watching(chain.catch_up(), mailbox, checkpoints).await?;
+                self.watching(pin!(chain.catch_up()), mailbox, checkpoints).await?;
                 continue;
             }
             if !self.ended {
-                self.watching(fire_processing_time(chain), mailbox, checkpoints).await?;
+                self.watching(pin!(fire_processing_time(chain)), mailbox, checkpoints).await?;
             }
             let Some(event) = self.next(chain, mailbox, checkpoints).await? else { continue };
             match event {
                 // What can still come is the end.
-                GateEvent::Batch(..) | GateEvent::Watermark(_) | GateEvent::Idle(_) if self.ended => {}
+                GateEvent::Watermark(_) | GateEvent::Idle(_) if self.ended => {}
+                GateEvent::Batch(_, batch) if self.ended => return Err(late(chain, &batch)),
                 GateEvent::Batch(port, batch) => {
-                    self.watching(chain.process(port, batch), mailbox, checkpoints).await?;
+                    self.watching(pin!(chain.process(port, batch)), mailbox, checkpoints).await?;
                     tokio::task::yield_now().await;
                 }
                 GateEvent::Watermark(watermark) => {
-                    self.watching(chain.watermark(watermark), mailbox, checkpoints).await?;
+                    self.watching(pin!(chain.watermark(watermark)), mailbox, checkpoints).await?;
                 }
-                GateEvent::Idle(idle) => self.watching(chain.idle(idle), mailbox, checkpoints).await?,
+                GateEvent::Idle(idle) => self.watching(pin!(chain.idle(idle)), mailbox, checkpoints).await?,
                 GateEvent::Barrier(barrier, alignment) => {
                     let stop = barrier.stop.then_some(barrier.id);
                     self.report(checkpoints);
@@ -96,7 +104,7 @@ impl GateReading {
         let event = match poll_fn(|cx| self.gate.poll_event(cx, &*self.clock)).now_or_never() {
             Some(event) => event,
             None => {
-                self.watching(chain.flush(), mailbox, checkpoints).await?;
+                self.watching(pin!(chain.flush()), mailbox, checkpoints).await?;
                 if chain.is_behind() {
                     return Ok(None);
                 }
@@ -119,7 +127,7 @@ impl GateReading {
     /// Does some work of the chain, with an eye on barriers that overtake while that waits.
     async fn watching<W: Future>(
         &mut self,
-        work: W,
+        work: Pin<&mut W>,
         mailbox: &mut Mailbox,
         checkpoints: &mut Checkpoints,
     ) -> W::Output {
@@ -169,4 +177,11 @@ async fn after(time: Option<Duration>) {
         Some(time) => tokio::time::sleep(time).await,
         None => std::future::pending().await,
     }
+}
+
+/// Rows for a subtask that had processed the end of its input. They are in no state, so they would be lost.
+fn late(chain: &Chain, batch: &Batch) -> TaskError {
+    let rows = batch.rows();
+    let problem = format!("it had processed the end of its input, and {rows} rows have come to it since");
+    TaskError::Restore { subtask: chain.name(), source: problem.into() }
 }

@@ -339,7 +339,7 @@ impl Outgoing {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Arc, task::Waker};
+    use std::{pin::pin, sync::Arc, task::Waker};
 
     use arrow_array::{Int64Array, RecordBatch};
     use millstream_net::{Ahead, ChannelReceiver, GateBudget, LocalTransport, Transport};
@@ -382,7 +382,7 @@ mod tests {
                 sent += 1;
             }
         };
-        assert!(poll(unless_overtaken(endless, &overdraft, |_| Some(Duration::ZERO))).is_pending());
+        assert!(poll(unless_overtaken(pin!(endless), &overdraft, |_| Some(Duration::ZERO))).is_pending());
         let put_by = (32 << 20) / millstream_protocol::CREDIT_BYTES;
         assert_eq!(sent, 1 + put_by.div_ceil(3), "one under way, and 32 MiB put by");
         assert!(overdraft.is_used());
@@ -405,7 +405,7 @@ mod tests {
             }
             edge.event(&StreamElement::Barrier(barrier.clone())).await.expect("the receiver is there");
         };
-        assert!(poll(unless_overtaken(work, &overdraft, |_| Some(Duration::ZERO))).is_ready());
+        assert!(poll(unless_overtaken(pin!(work), &overdraft, |_| Some(Duration::ZERO))).is_ready());
         let overtaken = edge.take_overtaken().expect("it has overtaken");
         assert_eq!((overtaken[0].channel, overtaken[0].elements.len()), (ID, 4));
         assert!(edge.take_overtaken().is_none());

@@ -8,7 +8,7 @@
 
 use std::{
     cell::Cell,
-    pin::{Pin, pin},
+    pin::Pin,
     task::{Context, Poll},
     time::Duration,
 };
@@ -66,14 +66,13 @@ impl Overdraft {
     }
 }
 
-/// Does some work of a subtask. While it waits, `look` says in how long a barrier overtakes, if one is in sight, and has
+/// Does some work of a subtask, which stays where it is: it may be large, and this is done once a batch. While it waits, `look` says in how long a barrier overtakes, if one is in sight, and has
 /// the task woken when there is something new; the overdraft opens when that time has come.
 pub(crate) async fn unless_overtaken<W: Future>(
-    work: W,
+    mut work: Pin<&mut W>,
     overdraft: &Overdraft,
     mut look: impl FnMut(&mut Context<'_>) -> Option<Duration>,
 ) -> W::Output {
-    let mut work = pin!(work);
     let mut timer: Option<Pin<Box<tokio::time::Sleep>>> = None;
     let done = std::future::poll_fn(|cx| {
         if let Poll::Ready(done) = work.as_mut().poll(cx) {

@@ -1,6 +1,11 @@
 //! The loop of a subtask that reads from the outside.
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{
+    pin::{Pin, pin},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
 use millstream_operator::{Assignment, Clock, SourceOperator, SourceProgress, Split};
 use millstream_types::{MAX_WATERMARK, SnapshotRequest, StatePart};
@@ -37,14 +42,14 @@ impl SourceReading {
             return Ok(end);
         }
         let watch = Watch::of(chain);
-        watch.during(chain.watermark(MAX_WATERMARK), mailbox).await?;
+        watch.during(pin!(chain.watermark(MAX_WATERMARK)), mailbox).await?;
         while chain.is_behind() {
             while let Some(mail) = mailbox.try_next() {
                 if self.handle(mail, chain, mailbox, checkpoints).await? == Some(ReadingEnd::Stop) {
                     return Ok(ReadingEnd::Stop);
                 }
             }
-            watch.during(chain.catch_up(), mailbox).await?;
+            watch.during(pin!(chain.catch_up()), mailbox).await?;
         }
         chain.end().await?;
         Ok(end)
@@ -64,12 +69,12 @@ impl SourceReading {
                 }
             }
             if chain.is_behind() {
-                watch.during(chain.catch_up(), mailbox).await?;
+                watch.during(pin!(chain.catch_up()), mailbox).await?;
                 continue;
             }
-            watch.during(fire_processing_time(chain), mailbox).await?;
+            watch.during(pin!(fire_processing_time(chain)), mailbox).await?;
             let wait = if self.in_split {
-                match watch.during(chain.read(&mut *self.operator), mailbox).await? {
+                match watch.during(pin!(chain.read(&mut *self.operator)), mailbox).await? {
                     SourceProgress::Read => {
                         tokio::task::yield_now().await;
                         continue;
@@ -88,7 +93,7 @@ impl SourceReading {
                     }
                     NextSplit::Finished => return Ok(ReadingEnd::Input),
                     NextSplit::Later(time) => {
-                        watch.during(chain.source_status(&mut *self.operator, true), mailbox).await?;
+                        watch.during(pin!(chain.source_status(&mut *self.operator, true)), mailbox).await?;
                         time
                     }
                 }
@@ -161,7 +166,7 @@ impl Watch {
     }
 
     /// Does some work of the chain. While that waits, the next checkpoint in the mail may overtake.
-    async fn during<W: Future>(&self, work: W, mailbox: &mut Mailbox) -> W::Output {
+    async fn during<W: Future>(&self, work: Pin<&mut W>, mailbox: &mut Mailbox) -> W::Output {
         let look = |cx: &mut std::task::Context<'_>| {
             let due = mailbox.look(cx).next()?.overtakes_at()?;
             due_in(due, &*self.clock)
@@ -218,7 +223,7 @@ async fn until_mail(
     chain: &mut Chain,
     mailbox: &mut Mailbox,
 ) -> Result<Option<Mail>, TaskError> {
-    watch.during(chain.flush(), mailbox).await?;
+    watch.during(pin!(chain.flush()), mailbox).await?;
     if chain.is_behind() {
         return Ok(None);
     }

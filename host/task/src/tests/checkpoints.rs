@@ -6,7 +6,7 @@ use millstream_types::{Alignment, Barrier, BarrierKind, SnapshotRequest, StateCh
 use tokio::{sync::mpsc, task::LocalSet};
 
 use super::*;
-use crate::{CheckpointLink, CheckpointReport, Mail, Restore};
+use crate::{CheckpointLink, CheckpointReport, Mail, Restore, TaskError};
 
 /// Counts rows, notes what it is told, and keeps the count.
 struct Counter {
@@ -50,6 +50,11 @@ impl Operator for Counter {
 fn count_of(parts: &[StatePart]) -> i64 {
     let bytes = parts.iter().flat_map(|p| &p.chunks).map(|c| c.bytes.clone()).next().expect("a count");
     i64::from_le_bytes(bytes.try_into().expect("a number"))
+}
+
+/// The state of a counter.
+fn count(rows: i64) -> StatePart {
+    StatePart::plain("rows", StateForm::Subtask, vec![StateChunk::item(rows.to_le_bytes().to_vec())])
 }
 
 fn barrier(id: u64) -> Barrier {
@@ -186,11 +191,9 @@ async fn an_announced_barrier_that_the_end_overtakes_is_in_the_snapshot_of_the_e
 #[tokio::test(flavor = "current_thread")]
 async fn a_subtask_that_had_ended_is_asked_for_nothing_but_its_state() {
     let local = LocalSet::new();
-    let part =
-        StatePart::plain("rows", StateForm::Subtask, vec![StateChunk::item(7_i64.to_le_bytes().to_vec())]);
     let restore = [
         Restore { ended: true, operators: vec![vec![]], ..Restore::default() },
-        Restore { ended: true, operators: vec![vec![part]], ..Restore::default() },
+        Restore { ended: true, operators: vec![vec![count(7)]], ..Restore::default() },
     ];
     let mut pair = Pair::start(&local, 100, Some(restore));
     pair.mail(&Mail::Checkpoint(barrier(9)));
@@ -241,6 +244,31 @@ async fn a_job_stands_still_at_a_stop_and_goes_on_if_that_is_given_up() {
         assert_eq!((count_of(&last.operators[0]), last.ended), (100, true));
         pair.mail(&Mail::Complete { checkpoint: 2, last: true });
         assert_eq!(pair.finish().await, ["end", "complete 2"]);
+    };
+    local.run_until(script).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn rows_for_a_subtask_that_had_ended_fail_it_and_are_not_lost() {
+    let local = LocalSet::new();
+    // The source has rows, and the counter behind it says that it had had all of them.
+    let restore = [
+        Restore { operators: vec![vec![]], ..Restore::default() },
+        Restore { ended: true, operators: vec![vec![count(7)]], ..Restore::default() },
+    ];
+    let mut pair = Pair::start(&local, 100, Some(restore));
+    let script = async {
+        loop {
+            match pair.ends.recv().await.expect("both end") {
+                SubtaskEnd::Failed(TaskError::Restore { source, .. }) => {
+                    let text = source.to_string();
+                    assert!(text.contains("1 rows have come to it since"), "{text}");
+                    return;
+                }
+                SubtaskEnd::Finished => panic!("the rows are nowhere"),
+                _ => {}
+            }
+        }
     };
     local.run_until(script).await;
 }
