@@ -55,13 +55,14 @@ fn job(records: u32, settings: &str) -> String {
 const RECORDS: u32 = 400_000;
 const OFTEN: &str = "checkpoint = { interval = \"100ms\" }";
 
-fn subject() -> Subject {
+/// The job, with checkpoints as it goes.
+pub(crate) fn subject() -> Subject {
     Subject::new(&job(RECORDS, &format!("{OFTEN}\n{ON_DISK}")), "counts")
 }
 
 /// The same job with its state elsewhere.
-fn keep(subject: &Subject, state: &str) {
-    fs::write(subject.path("job.toml"), job(RECORDS, &format!("{OFTEN}\n{state}"))).expect("writable");
+fn keep(subject: &Subject, records: u32, state: &str) {
+    fs::write(subject.path("job.toml"), job(records, &format!("{OFTEN}\n{state}"))).expect("writable");
 }
 
 fn run_folder(subject: &Subject) -> PathBuf {
@@ -110,14 +111,31 @@ fn until(subject: &Subject, wanted: impl Fn(&[(PathBuf, SnapshotMetadata)]) -> b
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command");
     let (since, mut peak) = (Instant::now(), 0);
     while !wanted(&complete(&run_folder(subject))) {
-        let end = child.try_wait().expect("a child");
-        assert!(end.is_none() && since.elapsed() < Duration::from_secs(120), "it came to its end: {end:?}");
+        if let Some(end) = child.try_wait().expect("a child") {
+            // Its last checkpoint may have been the wanted one.
+            let found = complete(&run_folder(subject));
+            let (told, found_so) = (child.wait_with_output().expect("a child").stderr, described(&found));
+            let told = String::from_utf8_lossy(&told).into_owned();
+            assert!(wanted(&found), "it came to its end, {end}, with {found_so}:\n{told}");
+            return peak;
+        }
+        assert!(since.elapsed() < Duration::from_secs(120), "it takes too long");
         peak = peak_memory(child.id()).unwrap_or(peak);
         thread::sleep(Duration::from_millis(10));
     }
     child.kill().expect("a child can be killed");
     child.wait().expect("a child");
     peak
+}
+
+/// What checkpoints have, for messages.
+fn described(checkpoints: &[(PathBuf, SnapshotMetadata)]) -> String {
+    let of = |found: &(PathBuf, SnapshotMetadata)| {
+        let tables: Vec<_> = files_of(found).into_iter().filter(|file| is_table(file)).collect();
+        let own = tables.iter().filter(|table| table.starts_with(&found.0)).count();
+        format!("{}: {own} new tables, {} others", found.1.checkpoint, tables.len() - own)
+    };
+    checkpoints.iter().map(of).collect::<Vec<_>>().join("; ")
 }
 
 #[test]
@@ -147,13 +165,20 @@ fn a_checkpoint_has_the_new_files_of_a_store_and_refers_to_the_others() {
 
 #[test]
 fn checkpoints_on_disk_go_on_in_memory_and_back() {
-    let subject = subject();
-    until_on_disk(&subject);
-    keep(&subject, IN_MEMORY);
-    subject.run_and_kill(Duration::from_millis(600));
-    keep(&subject, ON_DISK);
+    // So that it does not come to its end meanwhile.
+    let records = 4 * RECORDS;
+    let subject = Subject::new(&job(records, &format!("{OFTEN}\n{ON_DISK}")), "counts");
+    until(&subject, |complete| {
+        complete.last().is_some_and(|newest| files_of(newest).iter().any(|f| is_table(f)))
+    });
+    let (_, last) = complete(&run_folder(&subject)).pop().expect("a checkpoint");
+    keep(&subject, records, IN_MEMORY);
+    until(&subject, |complete| complete.last().is_some_and(|(_, it)| it.checkpoint > last.checkpoint));
+    let (_, newest) = complete(&run_folder(&subject)).pop().expect("a checkpoint");
+    assert!(!newest.files().iter().any(|file| file.ends_with(".sst")), "it is in chunks");
+    keep(&subject, records, ON_DISK);
     subject.run_and_kill_at(3, Duration::from_millis(500));
-    keep(&subject, IN_MEMORY);
+    keep(&subject, records, IN_MEMORY);
     subject.run_at(1);
     assert_same(&subject.rows(), &subject.undisturbed(), "from disk to memory, to disk, to memory");
 }
@@ -174,7 +199,7 @@ fn savepoints_of_state_on_disk_are_restored_by_both_backends_at_any_parallelism(
         let metadata = SnapshotMetadata::decode(&bytes).expect("metadata that is whole");
         assert!(!metadata.states().any(|state| state.name == "store"), "it is for anybody");
         assert!(metadata.state_bytes() > 1 << 20, "{}", metadata.state_bytes());
-        keep(&subject, state);
+        keep(&subject, RECORDS, state);
         subject.start(&[file, "--parallelism", parallelism, "--from", saved]).end().success();
         assert_same(&subject.rows(), &subject.undisturbed(), state);
     }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::{
     backpressure::slow,
+    on_disk,
     subject::{OFTEN, OFTEN_OVERTAKING, OFTEN_UNALIGNED, Subject, assert_same},
     support::finish,
 };
@@ -107,45 +108,14 @@ fn slow_counts_killed_at_any_moment() {
     kill(|| slow("interval = \"20ms\", unaligned = true, aligned-timeout = \"30ms\""), 4, 1500, 0x5eed_0016);
 }
 
-/// Counts by key until a timer a key, with far more keys than the cache of a subtask has room for.
-fn on_disk() -> Subject {
-    let job = r#"
-        [job]
-        name = "on-disk"
-        parallelism = 2
-        checkpoint = { interval = "100ms" }
-        state = { backend = "rocksdb", memory = "16MiB", dir = "state" }
-        [module.bench]
-        path = "${MILLSTREAM_GUESTS}/bench.wasm"
-        [source.records]
-        connector = "generator"
-        kind = "bench-process"
-        keys = 200000
-        records = 400000
-        rate = 400000
-        events-per-second = 100000
-        time = { column = "ts", out-of-orderness = "1s" }
-        [operator.counts]
-        function = "bench.process"
-        input = "records"
-        key = ["key"]
-        [sink.out]
-        connector = "file"
-        input = "counts"
-        path = "${MILLSTREAM_OUT}/counts"
-        format = "jsonl"
-    "#;
-    Subject::new(job, "counts")
-}
-
 #[test]
 fn state_on_disk_killed_at_any_moment() {
-    kill(on_disk, 6, 1500, 0x5eed_0005);
+    kill(on_disk::subject, 6, 1500, 0x5eed_0005);
 }
 
 #[test]
 fn state_on_disk_goes_from_one_parallelism_to_another_and_leaves_no_files() {
-    let subject = on_disk();
+    let subject = on_disk::subject();
     let expected = subject.undisturbed();
     for parallelism in [1, 2, 4, 3] {
         subject.run_and_kill_at(parallelism, Duration::from_millis(700));
