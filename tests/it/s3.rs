@@ -3,6 +3,8 @@
 mod server;
 
 use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -94,11 +96,13 @@ fn a_savepoint_in_a_bucket_has_all_that_it_takes() {
     let (server, subject) = (Server::start(), windows());
     let child = start(&subject, &server);
     wait_for("no checkpoint", || has(&server, "/chk-2/_metadata"));
-    let to = place("kept/first");
+    // Names are what they are, so that other tools find them.
+    let to = place("kept/jörg ü%");
     let stop = ["stop", "--checkpoint-dir", &place("jobs"), "--savepoint", "--to", &to];
     let stopped = ask(&subject, &server, &stop).success();
     assert!(stopped.stdout.contains(&to), "{}", stopped.stdout);
     assert_eq!(end(child).code, Some(0));
+    assert!(has(&server, "kept/jörg ü%/_metadata"), "{:?}", server.keys());
     let shown = ask(&subject, &server, &["state", "show", &to]).success();
     assert!(shown.stdout.contains("window"), "{}", shown.stdout);
     let again = ask(&subject, &server, &["stop", "--checkpoint-dir", &place("jobs")]);
@@ -121,7 +125,7 @@ fn one_process_at_a_time_has_a_run() {
     server.put(&lock, "another machine\n7\n1\n1\n1\n");
     let output = end(child);
     assert_eq!(output.code, Some(4), "{}", output.stderr);
-    assert!(output.stderr.contains("another process has taken it"), "{}", output.stderr);
+    assert!(output.stderr.contains("another process has taken"), "{}", output.stderr);
     assert_eq!(server.get(&lock).as_deref(), Some("another machine\n7\n1\n1\n1\n"), "it is not let go of");
     // That one says nothing any more.
     let begun = Instant::now();
@@ -162,6 +166,46 @@ fn what_is_wrong_with_a_bucket_is_said() {
     refused("s3://no-such-bucket/jobs", &["s3://no-such-bucket/jobs", "NoSuchBucket"]);
     refused("s3://bucket", &["expected `s3://BUCKET/PREFIX`"]);
     refused("gs://bucket/jobs", &["there is no storage `gs:`"]);
+    refused("s3://snapshots/a/../b", &["none of them empty, `.` or `..`"]);
+    let mut command = run(&subject, &server);
+    let output = finish(command.env("AWS_ENDPOINT_URL", "localhost:9000"));
+    assert_eq!(output.code, Some(4), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("AWS_ENDPOINT_URL") && !output.stderr.contains("panicked"),
+        "{}",
+        output.stderr
+    );
     let missing = ask(&subject, &server, &["run", "--from", &place("jobs/none"), "--quiet"]);
     assert!(missing.stderr.contains("there is no snapshot"), "{}", missing.stderr);
+}
+
+#[test]
+fn what_answers_and_stores_nothing_is_no_store() {
+    let (server, subject) = (Server::start(), Subject::example("delays", &[OFTEN]));
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port of this machine");
+    let port = listener.local_addr().expect("it is bound").port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || say_yes(stream));
+        }
+    });
+    let mut command = run(&subject, &server);
+    let output = finish(command.env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{port}")));
+    assert_eq!(output.code, Some(4), "{}", output.stderr);
+    assert!(!output.stderr.contains("panicked"), "{}", output.stderr);
+}
+
+/// Answers each request by a page.
+fn say_yes(mut stream: TcpStream) {
+    let mut request = [0; 1 << 16];
+    while stream.read(&mut request).is_ok_and(|read| read > 0) {
+        let page = "<html>welcome</html>";
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nLast-Modified: Mon, 30 Nov 2026 08:00:00 GMT\r\nContent-Length: {}\r\n\r\n{page}",
+            page.len()
+        );
+        if stream.write_all(head.as_bytes()).is_err() {
+            return;
+        }
+    }
 }

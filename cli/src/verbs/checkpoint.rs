@@ -2,9 +2,9 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use millstream_snapshot::{Location, SnapshotKind, SnapshotMetadata, StateMetadata};
-use millstream_storage::{JobStore, Storage, StorageError, StoredSnapshot};
+use millstream_storage::{JobStore, RunStore, Storage, StorageError, StoredSnapshot};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::snapshots::{block_on, failed};
 use crate::{
@@ -105,14 +105,25 @@ fn own_bytes(state: &StateMetadata) -> u64 {
 async fn of_job(job: &str, storage: &Storage, lines: &mut Vec<Line>) -> Result<(), StorageError> {
     let store = JobStore::new(storage.clone(), job);
     for run in store.all_runs().await? {
+        let mut of_run = Vec::new();
+        let mut referred = BTreeSet::new();
         for checkpoint in run.checkpoints().await? {
             let path = run.checkpoint(checkpoint.id).name();
             let found = match checkpoint.complete {
                 true => Some(run.load(checkpoint.id).await),
                 false => None,
             };
-            lines.push(Line { id: Some(checkpoint.id), ..line(job, "checkpoint", path, found) });
+            if let Some(Ok(found)) = &found {
+                referred.extend(found.metadata.files().into_iter().filter_map(RunStore::of_earlier));
+            }
+            of_run.push(Line { id: Some(checkpoint.id), ..line(job, "checkpoint", path, found) });
         }
+        for line in &mut of_run {
+            if line.figures.is_none() && line.id.is_some_and(|id| referred.contains(&id)) {
+                line.problem = Some("superseded; later ones refer to files in it".to_owned());
+            }
+        }
+        lines.append(&mut of_run);
     }
     for savepoint in store.savepoints().await? {
         let found = match savepoint.is_complete().await? {

@@ -231,7 +231,7 @@ pub(crate) fn failed(error: StorageError) -> Failure {
 
 fn no_place(what: &str) -> Failure {
     Failure::invalid(miette::miette!(
-        help = "name a folder with `--checkpoint-dir DIR` or `checkpoint = {{ dir = \"DIR\" }}` in [job]",
+        help = "name a folder with `--checkpoint-dir DIR` or `checkpoint = { dir = \"DIR\" }` in [job]",
         "{what} needs a place for checkpoints"
     ))
 }

@@ -31,7 +31,8 @@
 //! temporary files; they are gone when it ends). Without it, or with `backend = "memory"`, all state is in memory, as
 //! that of windows is in any case. `ttl = "24h"`, which may stand alone, has what a process function keeps for a key go
 //! when that key has had neither a row nor a timer for so long by the machine's clock, and up to a sixteenth of that
-//! longer: all its values, lists and maps, not its timers. How many keys that were is in the summary.
+//! longer: all its values, lists and maps, not its timers. What a snapshot has of keys that were kept without a `ttl`, or
+//! with another one, goes by this one from the next row or timer of the key on. How many keys that were is in the summary.
 //!
 //! `restart = { strategy = "fixed-delay" }` has a job that failed started again from its newest checkpoint. Without it a
 //! failure is the end.

@@ -9,7 +9,10 @@ use std::{
 use millstream_snapshot::{Location, SnapshotMetadata};
 use millstream_types::crash_point;
 
-use crate::{Storage, StorageError, StoredSnapshot, Upload, Uploaded, job_store::load};
+use crate::{
+    Storage, StorageError, StoredSnapshot, Upload, Uploaded,
+    job_store::{ORIGIN, RUN, load, numbered},
+};
 
 /// A folder for one snapshot. It is one once its metadata is there, which is written last.
 #[derive(Clone, Debug)]
@@ -27,6 +30,11 @@ impl SnapshotFolder {
     /// deleted, and nothing else.
     pub async fn named(location: &str) -> Result<Self, StorageError> {
         let storage = Storage::open(location, Path::new(""))?;
+        if let Some(run) = run_around(&Storage::absolute(location)?).await? {
+            let problem =
+                format!("it is in {run}, where checkpoints are and what is old is deleted; name another one");
+            return Err(StorageError::Location { location: location.to_owned(), problem });
+        }
         let (folders, objects) = storage.list("").await?;
         if let Some(found) = folders.first().or(objects.first()) {
             let problem = format!("it has `{found}` in it; name an empty folder, or one that is not there");
@@ -94,6 +102,22 @@ impl SnapshotFolder {
     fn path(&self, name: &str) -> String {
         if self.folder.is_empty() { name.to_owned() } else { format!("{}/{name}", self.folder) }
     }
+}
+
+/// The folder of a run in which a place is, if it is in one.
+async fn run_around(location: &str) -> Result<Option<String>, StorageError> {
+    let ends = location.match_indices('/').map(|(at, _)| at).chain([location.len()]);
+    for run in ends.map(|end| &location[..end]) {
+        let name = run.rsplit('/').next().unwrap_or_default();
+        // Whoever has neither folder nor bucket there has no run there.
+        if numbered(name, RUN).is_some()
+            && let Ok(storage) = Storage::open_existing(run)
+            && storage.size(ORIGIN).await?.is_some()
+        {
+            return Ok(Some(run.to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 pub(crate) const METADATA: &str = "_metadata";

@@ -234,6 +234,11 @@ impl RunStore {
         if file.starts_with("../") { file.to_owned() } else { format!("../{CHECKPOINT}{id}/{file}") }
     }
 
+    /// The earlier checkpoint whose file this is, if a checkpoint calls it so.
+    pub fn of_earlier(file: &str) -> Option<u64> {
+        numbered(file.strip_prefix("../")?.split_once('/')?.0, CHECKPOINT)
+    }
+
     /// Whether a snapshot is a checkpoint of this run, so that others may build on it.
     pub fn has(&self, snapshot: &StoredSnapshot) -> bool {
         let id = snapshot.metadata.checkpoint;
@@ -276,7 +281,9 @@ impl RunStore {
     pub async fn good_before_newest(&self) -> Result<Option<String>, StorageError> {
         let all = self.checkpoints().await?;
         for older in all.iter().rev().filter(|c| c.complete).skip(1) {
-            if self.load(older.id).await.is_ok() {
+            if let Ok(found) = self.load(older.id).await
+                && found.verify().await.is_ok()
+            {
                 return Ok(Some(self.checkpoint(older.id).name()));
             }
         }
@@ -307,14 +314,14 @@ async fn metadata(storage: &Storage, folder: &str) -> Result<SnapshotMetadata, S
 }
 
 pub(crate) fn numbered(name: &str, prefix: &str) -> Option<u64> {
-    // The next one has to have a number as well.
-    name.strip_prefix(prefix)?.parse().ok().filter(|&number| number < u64::MAX)
+    // There have to be numbers for all that come.
+    name.strip_prefix(prefix)?.parse().ok().filter(|&number| number < u64::MAX / 2)
 }
 
-const ORIGIN: &str = "run.origin";
+pub(crate) const ORIGIN: &str = "run.origin";
 const STOPPED: &str = "run.stopped";
 const CONTROL: &str = "run.control";
 const LOCK: &str = "run.lock";
-const RUN: &str = "run-";
+pub(crate) const RUN: &str = "run-";
 pub(crate) const CHECKPOINT: &str = "chk-";
 const SAVEPOINT: &str = "savepoint-";

@@ -40,6 +40,7 @@ impl Lease {
         let taken =
             taken.map_err(|e| StorageError::access(storage.name_of(path), "take hold of the run", e))?;
         let Some(version) = taken else { return Ok(None) };
+        object.check().await?;
         let object = Arc::new(object);
         let (lose, lost) = oneshot::channel();
         let renewed = Arc::clone(&object);
@@ -84,6 +85,24 @@ struct Object {
 }
 
 impl Object {
+    /// Checks that what was written is there: not everything that answers is such a store.
+    async fn check(&self) -> std::result::Result<(), StorageError> {
+        let path = self.storage.name_of(&self.path);
+        let found = self.storage.get_version(&self.path).await;
+        let found = found.map_err(|e| StorageError::access(&path, "read the object", e))?;
+        let is_own = |(text, _): &(Bytes, UpdateVersion)| self.is_own(text);
+        if found.as_ref().is_some_and(is_own) {
+            return Ok(());
+        }
+        let problem =
+            "what has just been written there is not there: is it a store of S3 that answers?".to_owned();
+        Err(StorageError::Damaged { path, problem })
+    }
+
+    fn is_own(&self, text: &Bytes) -> bool {
+        Holder::parse(&String::from_utf8_lossy(text)).as_ref() == Some(&self.holder)
+    }
+
     /// Takes hold of it, unless somebody else has it.
     async fn take(&self) -> Result<Option<UpdateVersion>> {
         match self.put(PutMode::Create, 0).await {
@@ -119,6 +138,7 @@ impl Object {
 
     /// Renews it for as long as it is held; says why it is not any more.
     async fn renew(&self, mut version: UpdateVersion) -> String {
+        let place = self.storage.name_of(&self.path);
         let mut renewed = Instant::now();
         for count in 1.. {
             sleep(RENEW.min(HOLD.saturating_sub(renewed.elapsed()))).await;
@@ -126,7 +146,7 @@ impl Object {
             let begun = Instant::now();
             match timeout(left, self.renewed(version.clone(), count)).await {
                 Ok(Ok(Some(next))) => (version, renewed) = (next, begun),
-                Ok(Ok(None)) => return "another process has taken it".to_owned(),
+                Ok(Ok(None)) => return format!("another process has taken {place}, or it has been deleted"),
                 Ok(Err(error)) => tracing::warn!(%error, "the hold on the run is not renewed"),
                 Err(_) => {}
             }
@@ -134,7 +154,6 @@ impl Object {
                 break;
             }
         }
-        let place = self.storage.name_of(&self.path);
         format!("{place} could not be renewed for {} s, and another process may take it", HOLD.as_secs())
     }
 
@@ -145,9 +164,7 @@ impl Object {
             renewed => return renewed.map(Some),
         }
         let found = self.storage.get_version(&self.path).await?;
-        let is_own =
-            |text: &Bytes| Holder::parse(&String::from_utf8_lossy(text)).as_ref() == Some(&self.holder);
-        Ok(found.and_then(|(text, version)| is_own(&text).then_some(version)))
+        Ok(found.and_then(|(text, version)| self.is_own(&text).then_some(version)))
     }
 
     async fn put(&self, mode: PutMode, count: u64) -> Result<UpdateVersion> {

@@ -53,7 +53,8 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-const S3_FORM: &str = "expected `s3://BUCKET/PREFIX`, with a prefix of at least one name";
+const S3_FORM: &str =
+    "expected `s3://BUCKET/PREFIX`, with a prefix of names, none of them empty, `.` or `..`";
 
 #[cfg(test)]
 mod tests {

@@ -49,6 +49,21 @@ impl StoredSnapshot {
         })
     }
 
+    /// Reads everything and checks it, a chunk at a time.
+    pub(crate) async fn verify(&self) -> Result<(), StorageError> {
+        for state in self.metadata.states() {
+            for chunk in &state.chunks {
+                let bytes = match state.places.get(usize::from(chunk.place)) {
+                    Some(Location::File(file)) => self.read_file(file, &[*chunk]).await?,
+                    Some(Location::Inline(bytes)) => slices(bytes, &[*chunk]),
+                    None => Vec::new(),
+                };
+                self.check(state, chunk, &bytes.concat())?;
+            }
+        }
+        Ok(())
+    }
+
     async fn read_file(&self, file: &str, chunks: &[ChunkMetadata]) -> Result<Vec<Bytes>, StorageError> {
         // Places do not know of empty ranges.
         let some = chunks.iter().filter(|c| c.length > 0);

@@ -10,6 +10,7 @@ use object_store::{
     BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
     client::SpawnedReqwestConnector,
+    path::Path as Key,
     prefix::PrefixStore,
 };
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -26,6 +27,7 @@ pub(crate) fn open(bucket: &str, prefix: &str) -> Result<Arc<dyn ObjectStore>, S
         let location = Place::S3 { bucket, prefix }.to_string();
         StorageError::Location { location, problem }
     };
+    check_settings().map_err(refused)?;
     let network = network().map_err(|error| refused(format!("no thread for its connections: {error}")))?;
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retries());
     builder = builder.with_http_connector(SpawnedReqwestConnector::new(network));
@@ -38,7 +40,27 @@ pub(crate) fn open(bucket: &str, prefix: &str) -> Result<Arc<dyn ObjectStore>, S
         }
     }
     let store = builder.build().map_err(|error| refused(error.to_string()))?;
+    let prefix = Key::parse(prefix).map_err(|error| refused(error.to_string()))?;
     Ok(Arc::new(PrefixStore::new(store, prefix)))
+}
+
+/// Refuses what the client would take and panic over.
+fn check_settings() -> Result<(), String> {
+    let set = |name: &str| std::env::var(name).ok().map(|value| (name.to_owned(), value));
+    for (name, value) in
+        ["AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"].into_iter().filter_map(set)
+    {
+        let is_web = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+        if !reqwest::Url::parse(&value).is_ok_and(|url| is_web(&url)) {
+            return Err(format!("{name} is `{value}`: expected an address such as `http://localhost:9000`"));
+        }
+    }
+    for (name, value) in ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().filter_map(set) {
+        if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+            return Err(format!("{name} is `{value}`: expected the name of a region such as `us-east-1`"));
+        }
+    }
+    Ok(())
 }
 
 /// Where connections live: a thread of their own, for the life of the process. They are shared by all who ask, and in

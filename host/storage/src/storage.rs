@@ -123,14 +123,14 @@ impl Storage {
         mode: PutMode,
     ) -> object_store::Result<UpdateVersion> {
         let options = PutOptions { mode, ..PutOptions::default() };
-        let put = self.store.put_opts(&Key::from(path), PutPayload::from_bytes(bytes), options).await?;
+        let put = self.store.put_opts(&key(path), PutPayload::from_bytes(bytes), options).await?;
         Ok(UpdateVersion { e_tag: put.e_tag, version: put.version })
     }
 
     /// Writes an object by a request for each part of it, so that each is short and one that fails is repeated alone.
     async fn put_parts(&self, path: &str, bytes: Bytes) -> object_store::Result<()> {
         let mut upload =
-            WriteMultipart::new_with_chunk_size(self.store.put_multipart(&Key::from(path)).await?, PART);
+            WriteMultipart::new_with_chunk_size(self.store.put_multipart(&key(path)).await?, PART);
         for start in (0..bytes.len()).step_by(PART) {
             if let Err(error) = upload.wait_for_capacity(PARTS_AT_ONCE).await {
                 let _ = upload.abort().await;
@@ -146,7 +146,7 @@ impl Storage {
         &self,
         path: &str,
     ) -> object_store::Result<Option<(Bytes, UpdateVersion)>> {
-        let found = match self.store.get(&Key::from(path)).await {
+        let found = match self.store.get(&key(path)).await {
             Ok(found) => found,
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error),
@@ -157,7 +157,7 @@ impl Storage {
 
     /// Reads an object; none if it is not there.
     pub async fn get(&self, path: &str) -> Result<Option<Bytes>, StorageError> {
-        let read = async { self.store.get(&Key::from(path)).await?.bytes().await };
+        let read = async { self.store.get(&key(path)).await?.bytes().await };
         match read.await {
             Ok(bytes) => Ok(Some(bytes)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -167,7 +167,7 @@ impl Storage {
 
     /// Deletes an object. That it is gone already is no error.
     pub(crate) async fn delete(&self, path: &str) -> Result<(), StorageError> {
-        match self.store.delete(&Key::from(path)).await {
+        match self.store.delete(&key(path)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(e) => Err(StorageError::access(self.name_of(path), "delete the object", e)),
         }
@@ -175,7 +175,7 @@ impl Storage {
 
     /// How long an object is; none if it is not there.
     pub(crate) async fn size(&self, path: &str) -> Result<Option<u64>, StorageError> {
-        match self.store.head(&Key::from(path)).await {
+        match self.store.head(&key(path)).await {
             Ok(found) => Ok(Some(found.size)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(e) => Err(StorageError::access(self.name_of(path), "look at the object", e)),
@@ -188,7 +188,7 @@ impl Storage {
         path: &str,
         ranges: &[Range<u64>],
     ) -> Result<Vec<Bytes>, StorageError> {
-        let read = self.store.get_ranges(&Key::from(path), ranges).await;
+        let read = self.store.get_ranges(&key(path), ranges).await;
         read.map_err(|e| StorageError::access(self.name_of(path), "read the object", e))
     }
 
@@ -197,14 +197,14 @@ impl Storage {
         &self,
         path: &str,
     ) -> Result<BoxStream<'static, object_store::Result<Bytes>>, StorageError> {
-        let read = self.store.get(&Key::from(path)).await;
+        let read = self.store.get(&key(path)).await;
         let read = read.map_err(|e| StorageError::access(self.name_of(path), "read the object", e))?;
         Ok(read.into_stream())
     }
 
     /// The names of what lies directly in a folder: folders, then objects.
     pub(crate) async fn list(&self, folder: &str) -> Result<(Vec<String>, Vec<String>), StorageError> {
-        let folder_key = (!folder.is_empty()).then(|| Key::from(folder));
+        let folder_key = (!folder.is_empty()).then(|| key(folder));
         let listed = self.store.list_with_delimiter(folder_key.as_ref()).await;
         let listed = listed.map_err(|e| StorageError::access(self.name_of(folder), "list the folder", e))?;
         let name = |key: &Key| key.filename().unwrap_or_default().to_owned();
@@ -214,7 +214,7 @@ impl Storage {
 
     /// The paths of all objects below a folder.
     pub(crate) async fn list_all(&self, folder: &str) -> Result<Vec<String>, StorageError> {
-        let listed: Result<Vec<_>, _> = self.store.list(Some(&Key::from(folder))).try_collect().await;
+        let listed: Result<Vec<_>, _> = self.store.list(Some(&key(folder))).try_collect().await;
         let listed = listed.map_err(|e| StorageError::access(self.name_of(folder), "list the folder", e))?;
         Ok(listed.into_iter().map(|object| object.location.to_string()).collect())
     }
@@ -222,8 +222,8 @@ impl Storage {
     /// Deletes everything below a folder, what `first` names before all else. What is gone already is no error.
     pub(crate) async fn delete_all(&self, folder: &str, first: &str) -> Result<(), StorageError> {
         let failed = |e| StorageError::access(self.name_of(folder), "delete the folder", e);
-        let folder_key = (!folder.is_empty()).then(|| Key::from(folder));
-        let first = Key::from(format!("{folder}/{first}"));
+        let folder_key = (!folder.is_empty()).then(|| key(folder));
+        let first = key(&format!("{folder}/{first}"));
         let listed: Vec<_> = self.store.list(folder_key.as_ref()).try_collect().await.map_err(failed)?;
         let keys = listed.into_iter().map(|object| object.location).filter(|key| *key != first);
         for key in std::iter::once(first.clone()).chain(keys) {
@@ -239,3 +239,8 @@ impl Storage {
 /// Objects that are larger are written in parts of this size, where each is a request.
 const PART: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 4;
+
+/// The key of a path. What may stand in one stands there as it is, so that other tools find it by its name.
+fn key(path: &str) -> Key {
+    Key::parse(path).unwrap_or_else(|_| Key::from(path))
+}

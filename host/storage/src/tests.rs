@@ -197,6 +197,11 @@ fn damage_is_named_and_the_checkpoint_before_offered() {
         let error = store.latest().await.expect_err("cut short").in_full();
         assert!(error.contains("count-0: the file is cut short: 6 bytes found, 8 expected"), "{error}");
         assert!(error.contains("--from ") && error.contains("run-00001/chk-1`"), "{error}");
+        // What is as long as it was has to be what it was.
+        let older = folder.path().join("job/run-00001/chk-1/count-0");
+        fs::write(&older, b"oneseveN").expect("writable");
+        let error = store.latest().await.expect_err("both").in_full();
+        assert!(!error.contains("chk-1"), "{error}");
         fs::write(folder.path().join("job/run-00001/chk-1/_metadata"), b"MLST").expect("writable");
         let error = store.latest().await.expect_err("both").in_full();
         assert!(!error.contains("chk-1"), "{error}");
@@ -266,6 +271,22 @@ fn a_folder_that_is_named_for_a_savepoint_has_to_be_empty() {
         fs::remove_dir(folder.path().join("new")).expect("nothing in it");
         let error = SnapshotFolder::named(text(folder.path())).await.expect_err("not empty").to_string();
         assert!(error.contains("`mine.txt`") && error.contains("empty folder"), "{error}");
+    });
+}
+
+#[test]
+fn a_savepoint_is_in_no_run_as_it_would_be_deleted_there() {
+    let folder = TempDir::new().expect("a temporary folder");
+    run(async {
+        let run = store(folder.path()).begin_run(None).await.expect("stored");
+        for inside in ["chk-30", "mine", ""] {
+            let place = format!("{}/{inside}", run.name());
+            let error = SnapshotFolder::named(&place).await.expect_err(inside).to_string();
+            assert!(error.contains("job/run-00001") && error.contains("name another one"), "{error}");
+        }
+        // It is called like one, and is none.
+        let alike = folder.path().join("other/run-00001/mine");
+        SnapshotFolder::named(text(&alike)).await.expect("nothing is deleted there");
     });
 }
 

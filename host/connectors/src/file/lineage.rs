@@ -60,7 +60,10 @@ impl Lineage {
     /// same one nothing of what the snapshot has may be missing: its rows would be in no part.
     pub(crate) fn restore(&mut self, folder: &Path) -> Result<(), ConnectorError> {
         let moved = std::mem::replace(&mut self.folder, absolute(folder)) != absolute(folder);
-        let mine = |name: &String| PartName::parse(name).is_some_and(|part| self.wrote(&part));
+        // Later ones are of an attempt that went on from this snapshot in this folder already.
+        let mine = |name: &String| {
+            PartName::parse(name).is_some_and(|part| self.wrote(&part) && part.counter < self.next)
+        };
         if moved && !self.closed.is_empty() && !parts(folder)?.iter().any(mine) {
             let (folder, closed) = (folder.display(), self.closed.len());
             tracing::warn!(%folder, closed, "none of the parts that the snapshot knows are here: they stay where they are");
@@ -140,7 +143,7 @@ pub(crate) fn cannot_use(folder: &Path, error: io::Error) -> ConnectorError {
 
 #[cfg(test)]
 mod tests {
-    use super::PartName;
+    use super::*;
 
     #[test]
     fn only_parts_are_parts() {
@@ -160,5 +163,31 @@ mod tests {
         }
         let part = PartName::parse(".part-0123abcd-12-345.csv.gz").expect("a part");
         assert_eq!((part.uid, part.subtask, part.counter), ("0123abcd", 12, 345));
+    }
+
+    /// Four parts, of which the last is closed and not visible, written in another folder.
+    fn elsewhere() -> Lineage {
+        let mut lineage = Lineage::new("00c0ffee".to_owned(), 0, Path::new("/elsewhere"));
+        let names: Vec<String> = (0..4).map(|_| lineage.name_next("jsonl")).collect();
+        lineage.closed.push(names[3].clone());
+        lineage
+    }
+
+    #[test]
+    fn an_attempt_in_another_folder_can_be_made_again() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let killed = folder.path().join(".part-00c0ffee-0-4.jsonl");
+        fs::write(&killed, "{}").expect("writable");
+        let mut lineage = elsewhere();
+        lineage.restore(folder.path()).expect("what is here came later");
+        assert!(lineage.closed.is_empty() && !killed.exists());
+    }
+
+    #[test]
+    fn what_is_missing_beside_parts_of_the_snapshot_would_be_lost() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("part-00c0ffee-0-2.jsonl"), "{}").expect("writable");
+        let error = elsewhere().restore(folder.path()).expect_err("the last part").to_string();
+        assert!(error.contains("part-00c0ffee-0-3.jsonl") && error.contains("would be lost"), "{error}");
     }
 }

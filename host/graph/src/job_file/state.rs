@@ -7,9 +7,10 @@ use crate::{StateSpec, table_reader::TableReader};
 /// Reads the table, or what holds without one.
 pub(super) fn read(job: &mut TableReader<'_>) -> (StateSpec, Option<Duration>) {
     let Some(mut table) = job.table("state") else { return (StateSpec::Memory, None) };
+    let has_ttl = table.entry("ttl").is_some();
     let ttl = table.positive_duration("ttl").map(|ttl| ttl.value);
     if table.entry("backend").is_none() {
-        if ttl.is_some() && table.entry("memory").or(table.entry("dir")).is_none() {
+        if has_ttl && table.entry("memory").or(table.entry("dir")).is_none() {
             table.finish();
             return (StateSpec::Memory, ttl);
         }
