@@ -1,6 +1,6 @@
 //! The snapshots of one job: its runs, their checkpoints, which of them to keep, and its savepoints.
 
-use millstream_snapshot::{Location, SnapshotMetadata};
+use millstream_snapshot::SnapshotMetadata;
 
 use crate::{RunLock, SnapshotFolder, Storage, StorageError, folder::METADATA, paths};
 
@@ -209,24 +209,9 @@ impl RunStore {
         SnapshotFolder::new(self.storage().clone(), self.checkpoint_folder(id))
     }
 
-    /// Stores state of a checkpoint under a name that is unique in it, and says where it is.
-    pub async fn put_state(&self, id: u64, name: &str, bytes: Vec<u8>) -> Result<Location, StorageError> {
-        self.checkpoint(id).put_state(name, bytes).await
-    }
-
-    /// Makes a checkpoint complete. Everything that it refers to has been stored before.
-    pub async fn put_metadata(&self, metadata: &SnapshotMetadata) -> Result<(), StorageError> {
-        self.checkpoint(metadata.checkpoint).put_metadata(metadata).await
-    }
-
     /// Reads and checks a checkpoint.
     pub async fn load(&self, id: u64) -> Result<StoredSnapshot, StorageError> {
         load(self.storage(), &self.checkpoint_folder(id)).await
-    }
-
-    /// Deletes what there is of a checkpoint, its metadata first, so that a rest is no checkpoint.
-    pub async fn delete(&self, id: u64) -> Result<(), StorageError> {
-        self.checkpoint(id).delete().await
     }
 
     /// What a later checkpoint of this run calls a file to which checkpoint `id` refers.

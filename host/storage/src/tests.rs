@@ -30,9 +30,9 @@ fn part() -> StatePart {
 async fn checkpoint(run: &RunStore, id: u64) {
     let part = part();
     let bytes: Vec<u8> = part.chunks.iter().flat_map(|c| c.bytes.clone()).collect();
-    let location = run.put_state(id, "count-0", bytes).await.expect("stored");
+    let location = run.checkpoint(id).put_state("count-0", bytes).await.expect("stored");
     let state = StateMetadata::of_part(&part, location, 0);
-    run.put_metadata(&metadata(id, state)).await.expect("stored");
+    run.checkpoint(id).put_metadata(&metadata(id, state)).await.expect("stored");
 }
 
 fn metadata(id: u64, state: StateMetadata) -> SnapshotMetadata {
@@ -121,7 +121,7 @@ async fn build_on(
     };
     let part = StatePart::plain("count", StateForm::Value, (0..10).map(chunk).collect());
     let bytes = part.chunks.iter().flat_map(|c| c.bytes.clone()).collect();
-    let location = run.put_state(id, "subtask-0", bytes).await.expect("stored");
+    let location = run.checkpoint(id).put_state("subtask-0", bytes).await.expect("stored");
     let mut state = StateMetadata::of_part(&part, location, 0);
     if let Some(base) = base {
         let of_base = &base.operators[0].subtasks[0].states[0];
@@ -145,7 +145,7 @@ fn of_a_hundred_checkpoints_three_are_kept_with_what_they_refer_to() {
             if id % 10 == 5 {
                 continue;
             }
-            run.put_metadata(&made).await.expect("stored");
+            run.checkpoint(made.checkpoint).put_metadata(&made).await.expect("stored");
             // Another that builds on the same one is under way: what it needs is still there.
             let under_way = build_on(&run, id + 1000, base.as_ref(), &whole).await;
             run.retain(3, &base.iter().collect::<Vec<_>>()).await.expect("deleted");
@@ -153,7 +153,7 @@ fn of_a_hundred_checkpoints_three_are_kept_with_what_they_refer_to() {
                 let path = folder.path().join(paths::join(&format!("job/run-00001/chk-{}", id + 1000), file));
                 assert!(path.is_file(), "{} after {id}", path.display());
             }
-            run.delete(id + 1000).await.expect("given up");
+            run.checkpoint(id + 1000).delete().await.expect("given up");
             (base, turn) = (Some(made), turn + 1);
         }
         run.retain(3, &[]).await.expect("deleted");
@@ -215,7 +215,12 @@ fn a_number_is_used_once() {
         let run = store(folder.path()).begin_run(None).await.expect("stored");
         checkpoint(&run, 1).await;
         let metadata = run.load(1).await.expect("whole").metadata;
-        let error = run.put_metadata(&metadata).await.expect_err("it is there").to_string();
+        let error = run
+            .checkpoint(metadata.checkpoint)
+            .put_metadata(&metadata)
+            .await
+            .expect_err("it is there")
+            .to_string();
         assert!(error.contains("chk-1/_metadata"), "{error}");
     });
 }

@@ -4,6 +4,7 @@ mod columns;
 mod examples;
 mod execution;
 mod functions;
+mod job_settings;
 mod json;
 mod keys;
 mod names;

@@ -104,7 +104,7 @@ impl Subject {
     }
 
     async fn complete(&self, metadata: &SnapshotMetadata) {
-        self.run.put_metadata(metadata).await.expect("a disk");
+        self.run.checkpoint(metadata.checkpoint).put_metadata(metadata).await.expect("a disk");
     }
 
     /// The files that there are of checkpoints, by name.
