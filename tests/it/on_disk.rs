@@ -60,6 +60,12 @@ pub(crate) fn subject() -> Subject {
     Subject::new(&job(RECORDS, &format!("{OFTEN}\n{ON_DISK}")), "counts")
 }
 
+/// The same with barriers that overtake.
+pub(crate) fn overtaking() -> Subject {
+    let often = "checkpoint = { interval = \"100ms\", unaligned = true }";
+    Subject::new(&job(RECORDS, &format!("{often}\n{ON_DISK}")), "counts")
+}
+
 /// The same job with its state elsewhere.
 fn keep(subject: &Subject, records: u32, state: &str) {
     fs::write(subject.path("job.toml"), job(records, &format!("{OFTEN}\n{state}"))).expect("writable");

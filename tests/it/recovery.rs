@@ -111,6 +111,13 @@ fn slow_counts_killed_at_any_moment() {
 #[test]
 fn state_on_disk_killed_at_any_moment() {
     kill(on_disk::subject, 6, 1500, 0x5eed_0005);
+    kill(on_disk::overtaking, 6, 1500, 0x5eed_0017);
+}
+
+#[test]
+fn tumbling_windows_killed_at_any_moment() {
+    let paced = ("records = 1000000", "records = 150000\nrate = 200000");
+    kill(|| Subject::example("nexmark-q7", &[OFTEN, paced]), 6, 900, 0x5eed_0018);
 }
 
 #[test]
