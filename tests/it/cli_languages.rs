@@ -79,6 +79,23 @@ fn a_typescript_project_of_each_kind() {
 }
 
 #[test]
+fn the_tests_of_a_typescript_project_check_types() {
+    let packages = root().join("tests/guests/javascript/node_modules");
+    if !packages.is_dir() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    finish(millstream(folder.path(), &[]).args(["new", "a", "--lang", "typescript"])).success();
+    let project = folder.path().join("a");
+    std::os::unix::fs::symlink(&packages, project.join("node_modules")).expect("is not there yet");
+    let source = project.join("src/index.ts");
+    let text = fs::read_to_string(&source).expect("is there");
+    fs::write(&source, text.replace("t.float64", "t.utf8")).expect("is there");
+    let output = finish(Command::new("npm").current_dir(&project).arg("test"));
+    assert!(output.code != Some(0) && output.stdout.contains("error TS"), "{}", output.stdout);
+}
+
+#[test]
 fn a_c_project_of_each_kind() {
     if !guests().join("conformance_c.wasm").is_file() {
         return;

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::{
     conformance::{conforms, fixtures},
     subject::{assert_same, lines},
-    support::{command, finish, guests, rows},
+    support::{Output, command, finish, guests, rows},
 };
 
 /// The languages that have an SDK beside Rust.
@@ -191,6 +191,49 @@ fn an_error_of_the_language_shows_its_own_words_and_call_stack() {
         for function in ["failing", "root"] {
             assert!(error.to_lowercase().contains(function), "{language}: no `{function}` in {error}");
         }
+    }
+}
+
+/// What `millstream test` says of a fixture of a function in JavaScript.
+fn javascript(head: &str, lines: &str) -> Option<Output> {
+    let module = guests().join("conformance_javascript.wasm");
+    if !module.is_file() {
+        return None;
+    }
+    let out = TempDir::new().expect("a temporary folder");
+    let file = out.path().join("fixture.jsonl");
+    let module = module.display().to_string();
+    fs::write(&file, format!("{{\"module\":{module:?},{head}}}\n\n{lines}")).expect("can be written to");
+    Some(finish(command(out.path()).arg("test").arg(file)))
+}
+
+#[test]
+fn time_and_chance_of_javascript_itself_are_those_of_the_call() {
+    let head = r#""function":"engine_time","schema":{"n":"int64"},"processing-time":"2024-06-01T12:00:00Z""#;
+    let lines = r#"{"row":{"n":1}}
+{"row":{"n":2}}
+{"expect":{"n":1,"now":1717243200000,"made":"2024-06-01T12:00:00Z","random":0.0,"uuid":""}}
+{"expect":{"n":2,"now":1717243200000,"made":"2024-06-01T12:00:00Z","random":0.0,"uuid":""}}
+
+{"processing-time":"2024-06-01T12:00:01Z"}
+{"row":{"n":3}}
+{"expect":{"n":3,"now":1717243201000,"made":"2024-06-01T12:00:01Z","random":0.0,"uuid":""}}
+"#;
+    let Some(output) = javascript(head, lines) else { return };
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+}
+
+#[test]
+fn what_javascript_cannot_do_in_a_function_says_so() {
+    for (function, n, words) in [
+        ("promised", 1, "`promised` refused the call: `output`, emitted for row 0: expected a row, an object with `doubled`, found a promise: functions cannot be async"),
+        ("reaching", 1, "there is no `setTimeout` in a function: nothing waits within a call"),
+        ("reaching", 2, "there is no `fetch` in a function: it has no network"),
+    ] {
+        let head = format!("\"function\":\"{function}\"");
+        let Some(output) = javascript(&head, &format!("{{\"row\":{{\"n\":{n}}}}}\n")) else { return };
+        assert_eq!(output.code, Some(1), "{function}: {}{}", output.stdout, output.stderr);
+        assert!(output.stdout.contains(words), "{function}: {}", output.stdout);
     }
 }
 

@@ -91,7 +91,15 @@ export function encode(values, { name, type }) {
   return { validity, values: { tag: type.layout, val }, children: new Uint32Array(0) };
 }
 
-function shown(value) {
+// A component has several sets of built-in classes, so that `instanceof` does not tell.
+export function isPromise(value) {
+  return typeof value?.then === "function";
+}
+
+// A value in an error.
+export function shown(value) {
+  if (isPromise(value)) return "a promise: functions cannot be async";
+  if (typeof value === "function") return "a function";
   const text = typeof value === "bigint" ? `${value}n` : (JSON.stringify(value) ?? String(value));
   return text.slice(0, 80);
 }
@@ -173,7 +181,6 @@ function writeBytes(values, has, wrong) {
   return packVar(runs);
 }
 
-// A component has several sets of built-in classes, so that `instanceof` does not tell.
 export function isBytes(value) {
   return Object.prototype.toString.call(value) === "[object Uint8Array]";
 }

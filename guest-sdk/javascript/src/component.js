@@ -4,12 +4,16 @@
 // One instance is one open function. What a function throws ends the instance: a trap carries no text, so the error and
 // its stack are handed to the host first. What the SDK itself refuses is the error of the call.
 
+import { beginCall } from "./call.js";
 import { MismatchError } from "./columns.js";
+import { replaceEngine } from "./engine.js";
 import { functionsOf } from "./functions.js";
 import { setHost } from "./host.js";
 import { cellsOf, readCells } from "./rows.js";
 
 const VERSION = "0.1.0";
+
+replaceEngine();
 
 export function component(module, exports, imports) {
   setHost(hostOf(imports));
@@ -39,6 +43,7 @@ export function component(module, exports, imports) {
   };
   const call = (method) => (...parts) => opened[method](...parts);
   const migrate = (state, version, cells) => {
+    beginCall();
     const { from, to, migrate } = opened.declaration.migration(state, version);
     const rows = readCells(from, cells).map((row) => (row === undefined ? undefined : migrate(row)));
     return { present: cells.present, values: cellsOf(to, rows).values };

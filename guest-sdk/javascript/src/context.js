@@ -1,17 +1,11 @@
 // What a function sees of the host during one call, beside its rows.
 
+import { beginCall, now, random, timeOf } from "./call.js";
+import { MismatchError } from "./columns.js";
 import { host } from "./host.js";
-import { writeRows } from "./rows.js";
+import { rowProblem, writeRows } from "./rows.js";
 
 export const NO_TIME = -(2n ** 63n);
-const MASK = (1n << 64n) - 1n;
-
-// A time of the host as a number; what lies at the ends of its range is infinite.
-export function timeOf(time) {
-  // The engine hands a single integer over without its sign.
-  const number = Number(BigInt.asIntN(64, time));
-  return Number.isSafeInteger(number) ? number : number < 0 ? -Infinity : Infinity;
-}
 
 // Thrown to refuse a row; the operator's policy says what becomes of it.
 export class Reject extends Error {
@@ -24,7 +18,7 @@ export class Context {
     this.parameters = parameters;
     // The event time of the current row in milliseconds, or null; only for functions that say `times: true`.
     this.eventTime = null;
-    this._collectors = declaration.ports.map((port, at) => new Collector(at, port.schema));
+    this._collectors = declaration.ports.map((port, at) => new Collector(at, port));
     this.side = {};
     this._collectors.forEach((collector, at) => {
       if (at > 0) this.side[declaration.ports[at].name] = collector;
@@ -65,16 +59,12 @@ export class Context {
 
   // Processing time in milliseconds since the epoch: fixed within a call, and the same in a replay.
   now() {
-    this._now ??= timeOf(host().now());
-    return this._now;
+    return now();
   }
 
-  // A random bigint of 64 bits, the same in a replay: splitmix64 from the call's seed.
+  // A random bigint of 64 bits, the same in a replay.
   random() {
-    this._seed = ((this._seed ?? BigInt.asUintN(64, host().random())) + 0x9e3779b97f4a7c15n) & MASK;
-    let mixed = ((this._seed ^ (this._seed >> 30n)) * 0xbf58476d1ce4e5b9n) & MASK;
-    mixed = ((mixed ^ (mixed >> 27n)) * 0x94d049bb133111ebn) & MASK;
-    return mixed ^ (mixed >> 31n);
+    return random();
   }
 
   // All rows up to this event time have come, in milliseconds; -Infinity while there is no watermark. Of process
@@ -106,7 +96,7 @@ export class Context {
   }
 
   _begin(watermark = NO_TIME) {
-    this._now = this._seed = undefined;
+    beginCall();
     this._watermark = timeOf(watermark);
     this._counts = new Map();
     this._gauges = new Map();
@@ -147,8 +137,9 @@ export class Context {
 
 // Takes the rows of one output.
 class Collector {
-  constructor(port, schema) {
+  constructor(port, { name, schema }) {
     this._port = port;
+    this._name = name;
     this._schema = schema;
     this._row = 0;
     this._runs = [];
@@ -156,15 +147,22 @@ class Collector {
   }
 
   emit(row) {
+    this._check(row);
     if (this._made) this._turn();
     this._origins.push(this._row);
     this._rows.push(row);
   }
 
   emitAt(time, row) {
+    this._check(row);
     if (!this._made) this._turn();
     this._origins.push(BigInt(time));
     this._rows.push(row);
+  }
+
+  _check(row) {
+    const problem = rowProblem(this._schema, row);
+    if (problem !== undefined) throw new MismatchError(`\`${this._name}\`, emitted for row ${this._row}: ${problem}`);
   }
 
   _start(made) {

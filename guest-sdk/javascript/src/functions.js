@@ -1,7 +1,7 @@
 // Declared functions: what the manifest says of them, and how they open.
 
 import { Context } from "./context.js";
-import { MismatchError } from "./columns.js";
+import { MismatchError, shown } from "./columns.js";
 import { OPENED } from "./kinds.js";
 import { describeParameters, readParameters } from "./parameters.js";
 import { isState } from "./state.js";
@@ -149,7 +149,13 @@ export function map(options) {
 export function filter({ keep, ...options }) {
   if (typeof keep !== "function") throw new DeclarationError("a filter needs a function `keep`");
   // The output has no columns of its own, so that a row of it is nothing but the input carried along.
-  return new Declaration("map", { ...options, map: (row, ctx) => (keep(row, ctx) ? {} : null) });
+  return new Declaration("map", { ...options, map: (row, ctx) => (isKept(keep(row, ctx)) ? {} : null) });
+}
+
+// A promise would keep every row, and a `return` that was forgotten none.
+function isKept(answer) {
+  if (typeof answer !== "boolean") throw new MismatchError(`\`keep\` returned ${shown(answer)}, expected true or false`);
+  return answer;
 }
 
 // Rows by key, with state and timers.

@@ -1,7 +1,8 @@
 // Open functions: one class a kind, called with whole batches.
 
-import { encode, MismatchError } from "./columns.js";
-import { NO_TIME, Reject, timeOf } from "./context.js";
+import { timeOf } from "./call.js";
+import { encode, isBytes, isPromise, MismatchError, shown } from "./columns.js";
+import { NO_TIME, Reject } from "./context.js";
 import { batchOf, readCells, readColumns, readRows } from "./rows.js";
 
 const EMPTY = { outputs: [], rejected: [] };
@@ -18,7 +19,8 @@ class Opened {
     const call = this.options[name];
     if (call === undefined) return EMPTY;
     this._begin();
-    call(this.context);
+    const made = call(this.context);
+    if (isPromise(made)) throw new MismatchError(`\`${name}\` returned ${shown(made)}`);
     this._flush();
     return this.context._outcome(0);
   }
@@ -47,7 +49,7 @@ class Opened {
     try {
       const made = call();
       if (made === undefined || made === null) return;
-      if (typeof made === "object" && Symbol.iterator in made) for (const each of [...made]) this.context.emit(each);
+      if (typeof made === "object" && Symbol.iterator in made && !isBytes(made)) for (const each of [...made]) this.context.emit(each);
       else this.context.emit(made);
     } catch (error) {
       if (!(error instanceof Reject) || rejected === undefined) throw error;
@@ -77,7 +79,11 @@ class OpenedMap extends Opened {
     const [port] = this.declaration.ports;
     const names = schema.columns.map(({ name }) => name);
     const read = Object.fromEntries(readColumns(schema, batch).map((column, at) => [names[at], column]));
-    const { picked, ...made } = this.options.columns({ ...read, rows: batch.rows }, this.context);
+    const returned = this.options.columns({ ...read, rows: batch.rows }, this.context);
+    if (typeof returned !== "object" || returned === null || isPromise(returned)) {
+      throw new MismatchError(`\`columns\` returned ${shown(returned)}, expected an object with an array a column`);
+    }
+    const { picked, ...made } = returned;
     const rows = picked?.length ?? batch.rows;
     const columns = port.schema.columns.map((column) => {
       const values = made[column.name];

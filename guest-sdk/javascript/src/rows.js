@@ -1,6 +1,6 @@
 // Rows to and from batches of columns.
 
-import { decode, encode, isSet, MismatchError, packBits } from "./columns.js";
+import { decode, encode, isPromise, isSet, MismatchError, packBits, shown } from "./columns.js";
 
 // The values of each column of a batch.
 export function readColumns(schema, batch) {
@@ -27,10 +27,31 @@ export function readRows(schema, batch) {
 // The columns of rows.
 export function writeRows(schema, rows) {
   if (schema.single) return [encode(rows, schema.columns[0])];
-  return schema.columns.map((column) => encode(rows.map((row) => (row === null ? undefined : row[column.name])), column));
+  return schema.columns.map((column) => encode(rows.map((row) => row?.[column.name]), column));
+}
+
+// What is wrong with a value in the place of a row, or undefined. What a column may hold is told when it is written.
+export function rowProblem({ single, columns }, row) {
+  if (single) return undefined;
+  // Rows without columns say nothing, so that nothing is a row of them.
+  if (columns.length === 0 && (row === undefined || row === null)) return undefined;
+  const isObject = typeof row === "object" && row !== null && !isPromise(row);
+  if (isObject && (columns.length === 0 || columns.some(({ name }) => name in row))) return undefined;
+  const names = columns.map(({ name }) => `\`${name}\``).join(", ");
+  const expected = columns.length === 0 ? "an object" : `an object with ${columns.length === 1 ? "" : "some of "}${names}`;
+  return `expected a row, ${expected}, found ${shown(row)}`;
+}
+
+function checkRows(schema, rows, has = () => true) {
+  rows.forEach((row, at) => {
+    if (!has(at)) return;
+    const problem = rowProblem(schema, row);
+    if (problem !== undefined) throw new MismatchError(`row ${at}: ${problem}`);
+  });
 }
 
 export function batchOf(schema, rows) {
+  checkRows(schema, rows);
   return { rows: rows.length, columns: writeRows(schema, rows) };
 }
 
@@ -43,6 +64,7 @@ export function readCells(schema, { present, values }) {
 
 // Cells of rows, of which those that are undefined are absent.
 export function cellsOf(schema, rows) {
+  checkRows(schema, rows, (at) => rows[at] !== undefined);
   const present = packBits(rows.map((row) => row !== undefined));
   const columns = schema.columns.map(({ name, type }) => {
     const value = (row) => (schema.single ? row : row[name]);

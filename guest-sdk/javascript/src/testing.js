@@ -3,7 +3,8 @@
 //     const results = testing.map(hot).parameter("limit", 20).run([{ celsius: 25 }]);
 //     assert.deepEqual(results.rows, [{ fahrenheit: 77 }]);
 
-import { NO_TIME, timeOf } from "./context.js";
+import { timeOf } from "./call.js";
+import { NO_TIME } from "./context.js";
 import { Declaration } from "./functions.js";
 import { setHost } from "./host.js";
 import { Memory, runningTotals } from "./memory.js";

@@ -30,6 +30,44 @@ test("what a map function returns says how many rows come of one", () => {
   assert.deepEqual(testing.map(even).run([{ n: 1 }, { n: 2 }]).origins, [1]);
 });
 
+test("what is no row is refused, also where every column may be null", () => {
+  const Maybe = row({ a: t.int64.nullable, b: t.utf8.nullable });
+  const made = (value, output = Maybe) => () => testing.map(map({ output, map: () => value })).run([{}]);
+  const expected = "`output`, emitted for row 0: expected a row, an object with some of `a`, `b`, found ";
+  for (const [value, found] of [
+    [Promise.resolve({ a: 1 }), "a promise: functions cannot be async"],
+    [5, "5"],
+    ["text", '"text"'],
+    [{ c: 1 }, '{"c":1}'],
+    [[1], "1"],
+    [[[{ a: 1 }]], '[{"a":1}]'],
+    [true, "true"],
+    [() => ({ a: 1 }), "a function"],
+  ]) {
+    assert.throws(made(value), { name: "MismatchError", message: expected + found });
+  }
+  assert.throws(made(async function* () {}()), /expected a row/);
+  assert.throws(made(Promise.resolve(), null), /expected a row, an object, found a promise/);
+  assert.deepEqual(made({ b: "x" })().rows, [{ a: null, b: "x" }]);
+  assert.deepEqual(made(Object.create({ a: 1 }))().rows, [{ a: 1, b: null }]);
+  assert.deepEqual(made({ other: 1 }, null)().rows, [{}]);
+  const columns = map({ input: Maybe, columns: async () => ({}) });
+  assert.throws(() => testing.map(columns).run([{ a: 1 }]), /`columns` returned a promise/);
+});
+
+test("what a filter, a hook, state and accumulators are given is checked too", () => {
+  const Maybe = row({ a: t.int64.nullable });
+  const refused = (call, words) => assert.throws(call, (error) => error.name === "MismatchError" && error.message.includes(words));
+  const kept = (keep) => () => testing.map(filter({ input: Number, keep })).run([{ n: 1 }]);
+  refused(kept(async () => false), "`keep` returned a promise: functions cannot be async, expected true or false");
+  refused(kept(() => undefined), "`keep` returned undefined, expected true or false");
+  refused(() => testing.map(map({ open: async () => undefined, map: () => null })).run([{}]), "`open` returned a promise");
+  const last = process({ states: { last: valueState(Maybe) }, process: (_key, _row, ctx) => ctx.state.last.set(7) });
+  refused(() => testing.process(last).rows([[null]]), "row 0: expected a row, an object with `a`, found 7");
+  const sums = aggregate({ accumulator: Maybe, add: async () => ({ a: 1 }), finish: () => null });
+  refused(() => testing.aggregate(sums).run([[null, {}]]), "row 0: expected a row, an object with `a`, found a promise");
+});
+
 test("columns go in and come out", () => {
   const positive = map({
     input: Number,

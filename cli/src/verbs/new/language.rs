@@ -85,6 +85,14 @@ impl Language {
         }
     }
 
+    /// What that test does.
+    pub(crate) fn native_test_does(self) -> &'static str {
+        match self {
+            Self::Typescript => "types, and the function by itself, natively",
+            _ => "the function by itself, natively",
+        }
+    }
+
     /// Its files for a kind of function.
     pub(crate) fn files(self, kind: Kind) -> Vec<Template> {
         match self {

@@ -39,7 +39,7 @@ impl Project {
         let places = [("module", module.as_str()), ("sdk", &sdk_path)];
         let source = fill(language.source(), &places);
         let native = language.native_test().map(|line| fill(line, &places));
-        let commands = commands(language.install(), native.as_deref(), &wasm);
+        let commands = commands(language, native.as_deref(), &wasm);
         let values = [
             ("name", name),
             ("module", &module),
@@ -97,11 +97,11 @@ impl Project {
 }
 
 /// The commands that a project begins with, each with what it is for.
-fn commands(install: Option<&str>, native: Option<&str>, wasm: &str) -> String {
+fn commands(language: Language, native: Option<&str>, wasm: &str) -> String {
     let to_wasm = format!("to WebAssembly: {wasm}");
     let over = format!("the job over {DATA}");
-    let install = install.map(|install| (install, "what builds it"));
-    let native = native.map(|native| (native, "the function by itself, natively"));
+    let install = language.install().map(|install| (install, "what builds it"));
+    let native = native.map(|native| (native, language.native_test_does()));
     let lines: [(&str, &str); 3] = [
         ("millstream build", &to_wasm),
         ("millstream test", "through the module: what tests/*.jsonl feed in and expect"),

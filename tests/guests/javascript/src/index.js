@@ -395,3 +395,25 @@ function root(n) {
   if (n < 0) throw new RangeError(`no root of ${n}`);
   return Math.floor(Math.sqrt(n));
 }
+
+export const engineTime = map({
+  doc: "Emits what JavaScript itself has for time and chance.",
+  output: row({ now: t.int64, made: t.timestamp, random: t.float64, uuid: t.utf8 }),
+  map: () => ({ now: Date.now(), made: new Date().getTime(), random: Math.random(), uuid: crypto.randomUUID() }),
+});
+
+export const reaching = map({
+  doc: "Waits and reaches out, which nothing can.",
+  input: Number,
+  map({ n }) {
+    if (n === 1) setTimeout(() => undefined, 10);
+    else fetch("http://localhost/");
+  },
+});
+
+export const promised = map({
+  doc: "Returns a promise, which is no row.",
+  input: Number,
+  output: row({ doubled: t.int64.nullable }),
+  map: async ({ n }) => ({ doubled: n * 2 }),
+});
