@@ -11,7 +11,7 @@ from typing import Annotated, Any, Iterator
 sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 import millstream
-from millstream import Collector, Columns, Context, DeclarationError, Int32, Reject, ValueState, Window, parameter, testing
+from millstream import Collector, Columns, Context, DeclarationError, Int32, Reject, Timer, ValueState, Window, parameter, testing
 from millstream import _columns, decorators, module
 from millstream.values import ColumnSpec, column_type
 
@@ -206,9 +206,59 @@ class DeclarationTest(unittest.TestCase):
 
             return F
 
+        def no_return() -> Any:
+            @millstream.map
+            def f(row: Number):  # type: ignore[no-untyped-def]
+                return Doubled(row.n)
+
+            return f
+
+        def no_return_of_a_method() -> Any:
+            @millstream.process
+            class F:
+                def process(self, key: str, row: Number) -> None:
+                    pass
+
+                def on_timer(self, key: str, timer: Timer):  # type: ignore[no-untyped-def]
+                    return Doubled(1)
+
+            return F
+
+        def no_return_of_finish() -> Any:
+            @millstream.aggregate
+            class F:
+                def add(self, sum: Doubled, row: Number):  # type: ignore[no-untyped-def]
+                    sum.doubled += row.n
+
+                def finish(self, sum: Doubled):  # type: ignore[no-untyped-def]
+                    return sum
+
+            return F
+
+        def no_return_of_apply() -> Any:
+            @millstream.window
+            def f(key: None, window: Window, rows: list[Number]):  # type: ignore[no-untyped-def]
+                return Doubled(1)
+
+            return f
+
+        self.refused(no_return, "`f` has no annotation of what it returns, of which its output is made: expected `-> Row`")
+        self.refused(no_return, r"`-> Iterator\[Row\]` or `-> bool`, or `-> None` for a function that returns nothing")
+        self.refused(no_return_of_a_method, "`F.on_timer` has no annotation of what it returns")
+        self.refused(no_return_of_finish, "`F.finish` has no annotation of what it returns")
+        self.refused(no_return_of_apply, "`f` has no annotation of what it returns")
         self.refused(no_annotation, "`f`: the argument `row` has no annotation")
         self.refused(no_row, "`list` is no row: expected a dataclass or one of bool")
         self.refused(keyed_in_map, "state `last` of `f` is kept by key, and a map function has none")
+
+    def test_what_is_returned_against_the_annotation_is_refused(self) -> None:
+        @millstream.map(name="silent")
+        def f(row: Number) -> None:
+            return Doubled(row.n)  # type: ignore[return-value]
+
+        with self.assertRaisesRegex(_columns.MismatchError, r"returned Doubled\(doubled=1\), .* `-> None`"):
+            testing.map(f).run([Number(1)])
+        decorators.REGISTRY.remove(decorators.declaration(f))
 
     def test_the_manifest_is_json_of_what_stands_in_the_source(self) -> None:
         text = module.describe("example", "1", "")

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import parameters as params
 from ._collector import Collector, outcome
-from ._signature import Argument, Signature, signature
+from ._signature import Argument, Signature, check_returns, signature
 from .context import Context
 from .rows import DeclarationError, Schema, schema, snake_case
 from .state import HANDLES, OperatorState, open_state
@@ -68,6 +68,8 @@ class Declaration:
 
     def check(self) -> None:
         """Refuses what makes no manifest."""
+        for method in self.methods().values():
+            check_returns(method)
         for name, (origin, _) in self.states.items():
             if not self.keyed_state and not issubclass(origin, OperatorState):
                 raise DeclarationError(
@@ -131,7 +133,7 @@ class Declaration:
         for method in self.methods().values():
             if method.returns.how == "keep":
                 return type(None)
-            if method.returns.how != "nothing":
+            if method.returns.how not in ("nothing", "unsaid"):
                 return method.returns.annotation
         return None
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ._boundary import types
+from ._columns import MismatchError
 from ._collector import Rejections, outcome
 from ._declaration import Declaration, Opened
-from ._signature import Signature, check_roles
+from ._signature import Signature, check_returns, check_roles
 from .context import Reject
 from .rows import DeclarationError, iterate, read_columns, schema, write_columns
 from .values import NO_TIME
@@ -22,8 +23,9 @@ class Map(Declaration):
         return {"map": self.signature("map")}
 
     def check(self) -> None:
-        super().check()
         method = self.methods()["map"]
+        check_returns(method, "`-> Row`, `-> Row | None`, `-> list[Row]`, `-> Iterator[Row]` or `-> bool`")
+        super().check()
         if not method.arguments or method.arguments[0].role not in ("plain", "columns"):
             raise DeclarationError(f"`{method.name}`: expected a row as the first argument")
         check_roles(method, ("plain", "columns", "context", "event-time", "parameters", "collector"))
@@ -99,3 +101,6 @@ def take(how: str, made: Any, main: Any) -> None:
         case "keep":
             if made:
                 main.emit(None)
+        case _:
+            if made is not None:
+                raise MismatchError(f"a function returned {made!r}, and its annotation says that it returns nothing: `-> None`")

@@ -37,7 +37,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class Returns:
-    """What a function returns: `how` is `nothing`, `one`, `optional`, `many`, `keep` or `columns`."""
+    """What a function returns: `how` is `nothing`, `one`, `optional`, `many`, `keep` or `columns`, or `unsaid` where no
+    annotation says it."""
 
     how: str
     annotation: Any
@@ -76,7 +77,7 @@ def signature(function: Callable[..., Any], owner: str, method: bool) -> Signatu
             raise DeclarationError(f"`{name}`: the argument `{parameter.name}` has no annotation")
         arguments.append(_argument(parameter.name, hints[parameter.name]))
     if "return" not in hints and not inspect.isgeneratorfunction(function):
-        returns = Returns("nothing", None)
+        returns = Returns("unsaid", None)
     elif "return" not in hints:
         raise DeclarationError(f"`{name}` yields and has no annotation of what: expected `-> Iterator[Row]`")
     else:
@@ -113,6 +114,15 @@ def _returns(annotation: Any, name: str) -> Returns:
             raise DeclarationError(f"`{name}` returns {inner}: expected what is in it, as in `list[Row]`")
         return Returns("many", arguments[0])
     return Returns("optional" if optional else "one", inner)
+
+
+def check_returns(of: Signature, expected: str = "`-> Row`, `-> Row | None`, `-> list[Row]` or `-> Iterator[Row]`") -> None:
+    """Refuses a function that does not say what it makes: its output would have no columns, and nothing would come out."""
+    if of.returns.how == "unsaid":
+        raise DeclarationError(
+            f"`{of.name}` has no annotation of what it returns, of which its output is made: expected {expected}, or "
+            f"`-> None` for a function that returns nothing"
+        )
 
 
 def check_roles(of: Signature, allowed: tuple[str, ...]) -> None:
