@@ -114,6 +114,78 @@ fn a_c_project_of_each_kind() {
     }
 }
 
+/// A map function in C that prints.
+const PRINTING: &str = r#"
+#include <millstream.h>
+#include <stdio.h>
+
+typedef struct {
+    ms_text sensor;
+} reading;
+MS_ROW(READING, reading, MS_FIELD(reading, sensor, MS_UTF8));
+
+static void hot(ms_call *call, const void *row) {
+    (void)call;
+    ms_text sensor = ((const reading *)row)->sensor;
+    printf("sensor %.*s\n", (int)sensor.len, sensor.ptr);
+    puts("whole");
+    printf("un");
+    fprintf(stderr, "no text: \xff\n");
+    printf("finished");
+    for (int at = 0; at < 5000; at++) putchar('x');
+}
+
+static const ms_function FUNCTIONS[] = {
+    {.name = "hot", .kind = MS_MAP, .input = &READING, .map = hot},
+};
+MS_MODULE("a", "0.1.0", FUNCTIONS);
+"#;
+
+#[test]
+fn what_a_c_function_prints_is_in_the_log() {
+    let Some(project) = c_project(|_| PRINTING.to_owned()) else { return };
+    let job = project.path().join("a/job.toml");
+    let text = fs::read_to_string(&job).expect("is there");
+    fs::write(&job, text.replace("parameters = { limit = 30.0 }", "")).expect("is there");
+    let folder = project.path().join("a");
+    finish(millstream(&folder, &[]).arg("build")).success();
+    let run =
+        finish(millstream(&folder, &[]).env("MILLSTREAM_LOG", "info").args(["run", "job.toml"])).success();
+    for line in ["INFO millstream::function: sensor cellar", "INFO millstream::function: whole"] {
+        assert!(run.stderr.contains(line), "{line} is not in\n{}", run.stderr);
+    }
+    assert!(run.stderr.contains("WARN millstream::function: no text: ?"), "{}", run.stderr);
+    assert!(run.stderr.contains("INFO millstream::function: unfinishedxxx"), "{}", run.stderr);
+    assert_eq!(run.stderr.matches('x').count() % 5000, 0, "{}", run.stderr);
+}
+
+#[test]
+fn what_is_declared_wrongly_in_c_is_an_error_of_the_build() {
+    for (right, wrong, words) in [
+        ("double celsius", "float celsius", "field `celsius` is no double, as MS_FLOAT64 is"),
+        (".map = hot", ".open = NULL", "function `hot` has no `.map` in the table of functions"),
+        ("MS_FIELD(hot_row", "MS_NULLABLE(hot_row", "fahrenheit_is_null"),
+    ] {
+        let Some(project) = c_project(|text| text.replacen(right, wrong, 1)) else { return };
+        let output = finish(millstream(project.path(), &[]).args(["build", "a"]));
+        assert_eq!(output.code, Some(3), "{wrong}: {}", output.stderr);
+        assert!(output.stderr.contains(words), "{wrong}: {}", output.stderr);
+    }
+}
+
+/// A new project in C called `a` whose source has been changed; none where there is no compiler.
+fn c_project(change: impl Fn(String) -> String) -> Option<tempfile::TempDir> {
+    if !guests().join("conformance_c.wasm").is_file() {
+        return None;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    finish(millstream(folder.path(), &[]).args(["new", "a", "--lang", "c"])).success();
+    let source = folder.path().join("a/src/a.c");
+    let text = fs::read_to_string(&source).expect("is there");
+    fs::write(&source, change(text)).expect("is there");
+    Some(folder)
+}
+
 /// With the packages of the guest, as all want the same.
 fn project_with_npm(language: &str) {
     let packages = root().join("tests/guests/javascript/node_modules");
@@ -142,6 +214,87 @@ fn a_python_project_that_is_declared_wrongly_is_told_where() {
     let log =
         fs::read_to_string(folder.path().join("a/target/millstream/build.log")).expect("the log is kept");
     assert!(log.contains(words), "{log}");
+}
+
+/// Functions that use a package of the project's environment, a file, and a module that was not there at the build.
+const REACHING: &str = r#"
+from dataclasses import dataclass
+
+import greeting
+import millstream
+
+
+@dataclass
+class Reading:
+    sensor: str
+
+
+@dataclass
+class Said:
+    said: str
+
+
+@millstream.map
+def greets(reading: Reading) -> Said:
+    return Said(greeting.of(reading.sensor))
+
+
+@millstream.map
+def loads(reading: Reading) -> Said:
+    import pkgutil
+
+    return Said(str(pkgutil.get_data("greeting", "words.txt")))
+
+
+@millstream.map
+def imports(reading: Reading) -> Said:
+    import xmlrpc.client
+
+    return Said(str(xmlrpc.client))
+"#;
+
+#[test]
+fn packages_of_a_python_project_are_there_and_files_and_late_imports_are_not() {
+    let Some(tools) = tools("componentize-py-0.25.1") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = [tools.join("bin")];
+    finish(millstream(folder.path(), &path).args(["new", "a", "--lang", "python"])).success();
+    let project = folder.path().join("a");
+    let package = project.join(".venv/lib/python3.11/site-packages/greeting");
+    fs::create_dir_all(&package).expect("a new folder");
+    let write = |path: PathBuf, text: &str| fs::write(path, text).expect("the folder is there");
+    write(package.join("__init__.py"), "import pkgutil\n\n\ndef of(name):\n    return f\"hello {name}\"\n");
+    write(package.join("words.txt"), "hello");
+    write(project.join("src/a.py"), REACHING);
+    finish(millstream(&project, &path).arg("build")).success();
+    for (function, words) in [
+        ("greets", "ok "),
+        ("loads", "PermissionError: functions have no files: read from a source"),
+        ("imports", "ModuleNotFoundError: `xmlrpc` was not imported when the component was built"),
+    ] {
+        let fixture = format!(
+            "{{\"module\":\"../target/millstream/a.wasm\",\"function\":\"{function}\"}}\n\n{{\"row\":{{\"sensor\":\"attic\"}}}}\n\
+             {{\"expect\":{{\"sensor\":\"attic\",\"said\":\"hello attic\"}}}}\n"
+        );
+        write(project.join("tests/one.jsonl"), &fixture);
+        let output = finish(millstream(&project, &path).args(["test", "tests/one.jsonl"]));
+        assert!(output.stdout.contains(words), "{function}: {}{}", output.stdout, output.stderr);
+    }
+}
+
+#[test]
+fn a_python_function_that_does_not_say_what_it_returns_is_refused_by_the_build() {
+    let Some(tools) = tools("componentize-py-0.25.1") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = [tools.join("bin")];
+    finish(millstream(folder.path(), &path).args(["new", "a", "--lang", "python"])).success();
+    let source = folder.path().join("a/src/a.py");
+    let text = fs::read_to_string(&source).expect("is there");
+    fs::write(&source, text.replace(" -> Hot | None:", ":")).expect("the folder is there");
+    let output = finish(millstream(folder.path(), &path).args(["build", "a"]));
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    let words = "`hot` has no annotation of what it returns";
+    assert!(output.stderr.contains(words), "{}", output.stderr);
 }
 
 #[test]

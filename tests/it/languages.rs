@@ -226,7 +226,11 @@ fn time_and_chance_of_javascript_itself_are_those_of_the_call() {
 #[test]
 fn what_javascript_cannot_do_in_a_function_says_so() {
     for (function, n, words) in [
-        ("promised", 1, "`promised` refused the call: `output`, emitted for row 0: expected a row, an object with `doubled`, found a promise: functions cannot be async"),
+        (
+            "promised",
+            1,
+            "`promised` refused the call: `output`, emitted for row 0: expected a row, an object with `doubled`, found a promise: functions cannot be async",
+        ),
         ("reaching", 1, "there is no `setTimeout` in a function: nothing waits within a call"),
         ("reaching", 2, "there is no `fetch` in a function: it has no network"),
     ] {

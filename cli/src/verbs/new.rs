@@ -6,6 +6,7 @@
 
 mod kind;
 mod language;
+mod name;
 mod project;
 mod sdk;
 
@@ -46,8 +47,8 @@ struct Created<'a> {
 }
 
 pub(crate) fn run(args: &args::New, printer: &Printer) -> Result<Exit, Failure> {
-    check_name(&args.name)?;
     let language = args.lang;
+    name::check(&args.name, language)?;
     let sdk = Sdk::find(language, args.sdk.as_deref())?;
     let folder = args.path.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     let project = Project::new(&args.name, language, args.kind, &sdk);
@@ -74,104 +75,10 @@ fn summary(created: &Created<'_>, project: &Project) -> String {
     )
 }
 
-/// A name has to do as one of a package, of a job and of a module.
-fn check_name(name: &str) -> Result<(), Failure> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-    let problem = if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        "it does not begin with a lower-case letter"
-    } else if !name.chars().all(plain) {
-        "it has other characters than lower-case letters, digits, `-` and `_`"
-    } else if RESERVED.contains(&name.replace('-', "_").as_str()) {
-        "the language or its libraries use this word"
-    } else {
-        return Ok(());
-    };
-    Err(Failure::invalid(miette::miette!(
-        help = "such as `millstream new hot-sensors`",
-        "`{name}` cannot be the name of a function crate: {problem}"
-    )))
-}
-
-/// Words that Cargo refuses as the name of a library, and that of the SDK.
-const RESERVED: [&str; 56] = [
-    "abstract",
-    "alloc",
-    "as",
-    "async",
-    "await",
-    "become",
-    "box",
-    "break",
-    "const",
-    "continue",
-    "core",
-    "crate",
-    "do",
-    "dyn",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "final",
-    "fn",
-    "for",
-    "gen",
-    "if",
-    "impl",
-    "in",
-    "let",
-    "loop",
-    "macro",
-    "match",
-    "millstream",
-    "mod",
-    "move",
-    "mut",
-    "override",
-    "priv",
-    "pub",
-    "ref",
-    "return",
-    "self",
-    "static",
-    "std",
-    "struct",
-    "super",
-    "test",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typeof",
-    "unsafe",
-    "unsized",
-    "use",
-    "virtual",
-    "where",
-    "while",
-    "yield",
-];
-
 /// Whether a folder has nothing in it, or is not there.
 fn is_free(folder: &Path) -> bool {
     match folder.read_dir() {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_do_for_packages_jobs_and_modules() {
-        for good in ["hot-sensors", "a", "q5_count2"] {
-            assert!(check_name(good).is_ok(), "{good}");
-        }
-        for bad in ["", "Hot", "2nd", "-a", "a b", "a.b", "match", "millstream", "ä"] {
-            let failure = check_name(bad).expect_err(bad);
-            assert_eq!(failure.exit, Exit::Invalid);
-        }
     }
 }

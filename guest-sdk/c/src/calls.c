@@ -59,6 +59,7 @@ static void send_timers(ms_call *call, ms_clock clock, bool set) {
 
 // Hands over what was written, and frees what the call was handed.
 static void end(ms_call *call) {
+    flush_prints();
     flush_states(call);
     for (ms_clock clock = MS_EVENT; clock <= MS_PROCESSING; clock++) {
         send_timers(call, clock, false);
@@ -178,6 +179,18 @@ static bool check_parameters(const ms_function *function, module_string_t *error
     return true;
 }
 
+const char *missing_pointer(const ms_function *function) {
+    switch (function->kind) {
+    case MS_MAP: return function->map == NULL ? "map" : NULL;
+    case MS_PROCESS: return function->process == NULL ? "process" : NULL;
+    case MS_AGGREGATE:
+        if (function->accumulator == NULL) return "accumulator";
+        return function->add == NULL ? "add" : function->finish == NULL ? "finish" : NULL;
+    case MS_WINDOW: return function->apply == NULL ? "apply" : NULL;
+    }
+    return "kind";
+}
+
 static bool open(module_string_t *name, ms_kind kind, module_string_t *error) {
     const ms_function *found = NULL;
     for (size_t at = 0; at < MS_THE_MODULE.count; at++) {
@@ -187,6 +200,12 @@ static bool open(module_string_t *name, ms_kind kind, module_string_t *error) {
     module_string_free(name);
     if (found == NULL) return refuse(error, "the module has no function of this name");
     if (found->kind != kind) return refuse(error, "the function is of another kind");
+    const char *missing = missing_pointer(found);
+    if (missing != NULL) {
+        char words[256];
+        snprintf(words, sizeof words, "`%s` has no `.%s` in the table of functions", found->name, missing);
+        return refuse(error, words);
+    }
     if (!check_parameters(found, error) || !open_states(found, error)) return false;
     opened = found;
     if (found->open != NULL) {

@@ -96,6 +96,7 @@ _Noreturn void ms_fail_at(ms_call *call, const char *file, int line, const char 
     va_end(values);
     ms_text whole = ms_format(call, "%s at %s:%d", text.ptr, file, line);
     module_string_t message = {(uint8_t *)whole.ptr, whole.len};
+    flush_prints();
     millstream_function_context_panicked(&message);
     __builtin_trap();
 }

@@ -83,4 +83,10 @@ void close_states(const ms_function *function);
 
 void describe(module_string_t *ret);
 
+// The name of a function pointer that a function of its kind needs and does not have, or NULL.
+const char *missing_pointer(const ms_function *function);
+
+// Logs what has been printed and ends with no line.
+void flush_prints(void);
+
 #endif

@@ -155,7 +155,19 @@ static void function(text *to, const ms_function *of) {
     plain(to, "]}");
 }
 
+// A function that could not be called is an error of the build, which asks for the manifest.
+static void check(const ms_function *of) {
+    const char *missing = missing_pointer(of);
+    if (missing == NULL) return;
+    char words[256];
+    int count = snprintf(words, sizeof words, "function `%s` has no `.%s` in the table of functions", of->name, missing);
+    module_string_t message = {(uint8_t *)words, (size_t)count < sizeof words ? (size_t)count : sizeof words - 1};
+    millstream_function_context_panicked(&message);
+    __builtin_trap();
+}
+
 void describe(module_string_t *ret) {
+    for (size_t at = 0; at < MS_THE_MODULE.count; at++) check(&MS_THE_MODULE.functions[at]);
     text to = {0};
     plain(&to, "{\"manifest\":1,\"module\":{");
     member(&to, "name", MS_THE_MODULE.name);

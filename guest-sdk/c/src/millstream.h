@@ -62,9 +62,32 @@ typedef struct {
     size_t size;
 } ms_row;
 
-#define MS_FIELD(row, member, type) {#member, type, offsetof(row, member), false, 0}
+#define MS_FIELD(row, member, type) {#member, type, MS_OFFSET(row, member, type), false, 0}
 // The struct has a `bool member_is_null` beside the member.
-#define MS_NULLABLE(row, member, type) {#member, type, offsetof(row, member), true, offsetof(row, member##_is_null)}
+#define MS_NULLABLE(row, member, type)                                                                                \
+    {#member, type, MS_OFFSET(row, member, type), true, MS_OFFSET(row, member##_is_null, MS_BOOLEAN)}
+
+// What the fields for the types of columns are, and the offset of one that is of that type: others do not compile.
+#define MS_C_TYPE_MS_BOOLEAN bool
+#define MS_C_TYPE_MS_INT32 int32_t
+#define MS_C_TYPE_MS_INT64 int64_t
+#define MS_C_TYPE_MS_FLOAT32 float
+#define MS_C_TYPE_MS_FLOAT64 double
+#define MS_C_TYPE_MS_TIMESTAMP int64_t
+#define MS_C_TYPE_MS_DATE int32_t
+#define MS_C_TYPE_MS_UTF8 ms_text
+#define MS_C_TYPE_MS_BINARY ms_text
+#define MS_WORDS(...) #__VA_ARGS__
+#define MS_CHECKED(row, member, c_type, words)                                                                        \
+    (sizeof(struct {                                                                                                  \
+         _Static_assert(_Generic(((row *)0)->member, c_type: 1, default: 0), "field `" #member "` is no " words);       \
+         char some;                                                                                                   \
+     }) *                                                                                                             \
+     0)
+#define MS_OFFSET(row, member, type)                                                                                  \
+    (offsetof(row, member) + MS_CHECKED(row, member, MS_C_TYPE_##type, MS_TYPE_WORDS(MS_C_TYPE_##type) ", as " #type " is"))
+#define MS_TYPE_WORDS(type) MS_WORDS(type)
+
 #define MS_ROW(name, row, ...)                                                                                        \
     static const ms_field name##_FIELDS[] = {__VA_ARGS__};                                                            \
     static const ms_row name = {name##_FIELDS, sizeof(name##_FIELDS) / sizeof(ms_field), sizeof(row)}

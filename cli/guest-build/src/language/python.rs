@@ -4,7 +4,8 @@
 //! the SDK make their manifest, so that what is declared wrongly is an error of the build.
 
 use std::env;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Project, ProjectError, tool};
@@ -86,16 +87,29 @@ fn program(module: &Module) -> String {
     )
 }
 
+/// Where modules are looked for: the program, the project, the SDK, and the packages of the project's environment.
 fn python_path(project: &Project, module: &Module) -> Vec<PathBuf> {
     let sdk = module.sdk.as_ref().map(|folder| project.directory.join(folder));
-    [project.work.join("python"), project.directory.join("src")].into_iter().chain(sdk).collect()
+    let own = [project.work.join("python"), project.directory.join("src")];
+    own.into_iter().chain(sdk).chain(packages(&project.directory.join(ENVIRONMENT))).collect()
+}
+
+/// The folder with the packages of an environment, if it is there. The interpreter in a component is of another version
+/// than the environment's, which makes no difference to packages that are nothing but Python.
+fn packages(environment: &Path) -> Option<PathBuf> {
+    let versions = fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
+    let versions = versions.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"));
+    let mut folders: Vec<_> = versions.map(|entry| entry.path()).collect();
+    folders.sort();
+    folders.push(environment.join("Lib"));
+    folders.into_iter().map(|folder| folder.join("site-packages")).find(|folder| folder.is_dir())
 }
 
 /// The compiler: that of the project's own environment, of the active one, or on the search path.
 fn compiler(project: &Project) -> Result<PathBuf, ProjectError> {
     let directory = &project.directory;
     let active = env::var_os("VIRTUAL_ENV").map(PathBuf::from);
-    let environments = [Some(directory.join(".venv")), active].into_iter().flatten();
+    let environments = [Some(directory.join(ENVIRONMENT)), active].into_iter().flatten();
     let environments = environments.map(|folder| folder.join(PROGRAMS));
     let folders: Vec<_> = project.tools.iter().cloned().chain(environments).collect();
     let missing = |found: String| ProjectError::Tool {
@@ -119,12 +133,25 @@ fn compiler(project: &Project) -> Result<PathBuf, ProjectError> {
     Ok(compiler)
 }
 
+/// The environment of a project.
+const ENVIRONMENT: &str = ".venv";
 const PYPROJECT: &str = "pyproject.toml";
 const PROGRAMS: &str = if cfg!(windows) { "Scripts" } else { "bin" };
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_packages_of_an_environment_are_found_where_it_has_them() {
+        let environment = tempfile::tempdir().expect("a folder for the test");
+        assert_eq!(packages(environment.path()), None);
+        for folder in ["Lib/site-packages", "lib/python3.12/site-packages"] {
+            let folder = environment.path().join(folder);
+            fs::create_dir_all(&folder).expect("a new folder");
+            assert_eq!(packages(environment.path()), Some(folder));
+        }
+    }
 
     #[test]
     fn a_project_says_who_its_module_is() {

@@ -75,6 +75,15 @@ impl Language {
         }
     }
 
+    /// What its tools put into a project's folder that belongs into no version control, a line each.
+    pub(crate) fn ignored(self) -> &'static str {
+        match self {
+            Self::Rust | Self::C => "",
+            Self::Python => ".venv/\n__pycache__/\n",
+            Self::Javascript | Self::Typescript => "node_modules/\n",
+        }
+    }
+
     /// What tests the function natively, where the SDK has something for that.
     pub(crate) fn native_test(self) -> Option<&'static str> {
         match self {

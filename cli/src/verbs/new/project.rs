@@ -51,6 +51,7 @@ impl Project {
             ("vendored", &vendored),
             ("source", &source),
             ("commands", &commands),
+            ("ignored", language.ignored()),
         ];
         let file = |path: &str, template: &str| (fill(path, &values), fill(template, &values));
         let mut files = vec![
@@ -164,6 +165,13 @@ mod tests {
             assert!(file(&project, "job.toml").contains(&format!("function = \"hot_sensors.{function}\"")));
             let source = fill(language.source(), &[("module", "hot_sensors")]);
             assert!(file(&project, "README.md").contains(&source) && !file(&project, &source).is_empty());
+            let ignored = file(&project, ".gitignore");
+            assert_eq!(
+                ignored.contains("node_modules/"),
+                matches!(language, Language::Javascript | Language::Typescript)
+            );
+            assert_eq!(ignored.contains(".venv/"), language == Language::Python);
+            assert!(ignored.lines().all(|line| !line.is_empty()), "{ignored}");
             assert!(project.files.len() > project.own, "the SDK for {language:?} is not there");
         }
     }

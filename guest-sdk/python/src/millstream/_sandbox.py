@@ -7,6 +7,9 @@ as `datetime.now()`, ends the instance with a trap.
 from __future__ import annotations
 
 import builtins
+import importlib.abc
+import importlib.machinery
+import io
 import linecache
 import os
 import random
@@ -32,8 +35,11 @@ def prepare() -> None:
     linecache.updatecache = lambda filename, module_globals=None: []
     # The host has been told already, and what Python would print looks into files.
     sys.excepthook = lambda *_: None
-    builtins.open = _no_files
-    os.open = _no_files
+    # `io` and the import system share the latter, by which packages read data of theirs.
+    builtins.open = io.open = os.open = _no_files
+    for name in ("open", "open_code", "FileIO"):
+        setattr(sys.modules["_io"], name, _no_files)
+    sys.meta_path[:] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter, _NoLateImports()]
     time.time = lambda: host.now() / 1000
     time.time_ns = lambda: host.now() * 1_000_000
     time.monotonic = time.perf_counter = time.process_time = time.time
@@ -53,6 +59,17 @@ def begin_call() -> None:
 
 
 _draws = False
+
+
+class _NoLateImports(importlib.abc.MetaPathFinder):
+    """Refuses what would have to be looked for in files."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
+        raise ModuleNotFoundError(
+            f"`{fullname}` was not imported when the component was built, and there are no files now: import it at the top "
+            f"of a file",
+            name=fullname,
+        )
 
 
 def _no_files(*_arguments: Any, **_options: Any) -> Any:
