@@ -218,7 +218,12 @@ fn a_python_project_that_is_declared_wrongly_is_told_where() {
 
 /// Functions that use a package of the project's environment, a file, and a module that was not there at the build.
 const REACHING: &str = r#"
+import os
+import socket
+import time
+import uuid
 from dataclasses import dataclass
+from random import random
 
 import greeting
 import millstream
@@ -251,7 +256,31 @@ def imports(reading: Reading) -> Said:
     import xmlrpc.client
 
     return Said(str(xmlrpc.client))
+
+
+@millstream.map
+def looks(reading: Reading) -> Said:
+    return Said(f"{os.path.exists('words.txt')} {os.listdir('/')}")
+
+
+@millstream.map
+def connects(reading: Reading) -> Said:
+    return Said(str(socket.socket()))
+
+
+@millstream.map
+def sleeps(reading: Reading) -> Said:
+    return Said(str(time.sleep(1)))
+
+
+@millstream.map
+def draws(reading: Reading) -> Said:
+    drawn = [uuid.uuid4(), uuid.uuid4(), os.urandom(4), random(), random()]
+    return Said(f"{len(set(drawn))} {uuid.uuid4()} {random()}")
 "#;
+
+/// What is drawn from the seed that a test's first call has.
+const DRAWN: &str = "5 ";
 
 #[test]
 fn packages_of_a_python_project_are_there_and_files_and_late_imports_are_not() {
@@ -270,6 +299,10 @@ fn packages_of_a_python_project_are_there_and_files_and_late_imports_are_not() {
     for (function, words) in [
         ("greets", "ok "),
         ("loads", "PermissionError: functions have no files: read from a source"),
+        ("looks", "PermissionError: functions have no files: read from a source"),
+        ("connects", "PermissionError: functions have no network: what they need comes as rows"),
+        ("sleeps", "PermissionError: nothing waits within a call"),
+        ("draws", DRAWN),
         ("imports", "ModuleNotFoundError: `xmlrpc` was not imported when the component was built"),
     ] {
         let fixture = format!(

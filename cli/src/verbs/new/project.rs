@@ -177,6 +177,19 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_shows_the_function_that_is_made() {
+        let (_, function) = include_str!("../../../templates/rust/map.rs.in")
+            .split_once("#[millstream::map]\n")
+            .expect("the template has a map function");
+        let (function, _) = function.split_once("\n}\n").expect("it ends");
+        let shown = format!("#[millstream::map]\n{function}\n}}").replace('\n', "\n    ");
+        assert!(
+            include_str!("../../../../README.md").contains(&shown),
+            "README.md has another function:\n{shown}"
+        );
+    }
+
+    #[test]
     fn another_sdk_is_named_and_not_copied() {
         let project = Project::new("a", Language::Rust, Kind::Map, &Sdk::Folder("/opt/sdk".into()));
         assert!(file(&project, "Cargo.toml").contains("path = \"/opt/sdk\""));

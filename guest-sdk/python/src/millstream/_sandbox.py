@@ -19,6 +19,8 @@ from typing import Any
 
 from ._boundary import host
 
+NO_NETWORK = "functions have no network: what they need comes as rows of a source, or as a parameter"
+NO_WAIT = "nothing waits within a call: a process function has timers, by `ctx.set_timer`"
 NO_FILES = "functions have no files: read from a source and write to a sink, or take a parameter"
 
 
@@ -26,7 +28,7 @@ def prepare() -> None:
     """Is called once, when the component is built: takes in the source lines that tracebacks show, while there are files."""
     global _draws
     # Only where functions import it: each seed costs some microseconds a call.
-    _draws = any(getattr(module, "random", None) is random for name, module in _own_modules())
+    _draws = any(_is_random(each) for _, module in _own_modules() for each in vars(module).values())
     for _, module in _own_modules():
         path = getattr(module, "__file__", None)
         if path and path.endswith(".py"):
@@ -39,7 +41,14 @@ def prepare() -> None:
     builtins.open = io.open = os.open = _no_files
     for name in ("open", "open_code", "FileIO"):
         setattr(sys.modules["_io"], name, _no_files)
+    for name in ("stat", "lstat", "listdir", "scandir", "mkdir", "rmdir", "remove", "unlink", "rename", "replace", "access"):
+        setattr(os, name, _no_files)
     sys.meta_path[:] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter, _NoLateImports()]
+    # What `uuid` and `secrets` draw from.
+    os.urandom = random._urandom = _random_bytes  # type: ignore[attr-defined]
+    time.sleep = _no_wait
+    if "socket" in sys.modules:
+        setattr(sys.modules["socket"].socket, "__init__", _no_network)
     time.time = lambda: host.now() / 1000
     time.time_ns = lambda: host.now() * 1_000_000
     time.monotonic = time.perf_counter = time.process_time = time.time
@@ -52,13 +61,28 @@ def _own_modules() -> list[tuple[str, Any]]:
     return [(name, each) for name, each in sys.modules.items() if name.split(".")[0] not in known and name != __name__]
 
 
+def _is_random(value: Any) -> bool:
+    """Whether this is the module `random` or one of its functions."""
+    return value is random or getattr(value, "__self__", None) is random._inst  # type: ignore[attr-defined]
+
+
 def begin_call() -> None:
-    """Makes what the `random` module draws a matter of the call, so that a replay draws the same."""
+    """Makes what is drawn a matter of the call, so that a replay draws the same."""
+    global _bytes
+    _bytes = None
     if _draws:
         random.seed(host.random())
 
 
+def _random_bytes(count: int) -> bytes:
+    global _bytes
+    if _bytes is None:
+        _bytes = random.Random(f"bytes {host.random()}")
+    return _bytes.randbytes(count)
+
+
 _draws = False
+_bytes: random.Random | None = None
 
 
 class _NoLateImports(importlib.abc.MetaPathFinder):
@@ -74,3 +98,11 @@ class _NoLateImports(importlib.abc.MetaPathFinder):
 
 def _no_files(*_arguments: Any, **_options: Any) -> Any:
     raise PermissionError(NO_FILES)
+
+
+def _no_network(*_arguments: Any, **_options: Any) -> Any:
+    raise PermissionError(NO_NETWORK)
+
+
+def _no_wait(_seconds: float) -> None:
+    raise PermissionError(NO_WAIT)
