@@ -212,12 +212,12 @@ fn time_and_chance_of_javascript_itself_are_those_of_the_call() {
     let head = r#""function":"engine_time","schema":{"n":"int64"},"processing-time":"2024-06-01T12:00:00Z""#;
     let lines = r#"{"row":{"n":1}}
 {"row":{"n":2}}
-{"expect":{"n":1,"now":1717243200000,"made":"2024-06-01T12:00:00Z","random":0.0,"uuid":""}}
-{"expect":{"n":2,"now":1717243200000,"made":"2024-06-01T12:00:00Z","random":0.0,"uuid":""}}
+{"expect":{"n":1,"now":1717243200000,"made":"2024-06-01T12:00:00Z","random":0.485580762010052,"uuid":"1285aa97-ec45-48aa-842c-8355c80df87a"}}
+{"expect":{"n":2,"now":1717243200000,"made":"2024-06-01T12:00:00Z","random":0.3957502046293589,"uuid":"ade907c8-9ad5-4c8d-9c10-84b6a8986faf"}}
 
 {"processing-time":"2024-06-01T12:00:01Z"}
 {"row":{"n":3}}
-{"expect":{"n":3,"now":1717243201000,"made":"2024-06-01T12:00:01Z","random":0.0,"uuid":""}}
+{"expect":{"n":3,"now":1717243201000,"made":"2024-06-01T12:00:01Z","random":0.5036612659723267,"uuid":"1df70992-75a0-4c0a-bb5b-d74118fb6a62"}}
 "#;
     let Some(output) = javascript(head, lines) else { return };
     assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
