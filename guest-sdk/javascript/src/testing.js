@@ -8,7 +8,7 @@ import { NO_TIME } from "./context.js";
 import { Declaration } from "./functions.js";
 import { setHost } from "./host.js";
 import { Memory, runningTotals } from "./memory.js";
-import { batchOf, cellsOf, readRows } from "./rows.js";
+import { batchOf, cellsOf, readRows, writeRows } from "./rows.js";
 
 class Results {
   constructor(declaration) {
@@ -78,6 +78,11 @@ function group(rows) {
   return { texts, keys: distinct.map(([, key]) => key), of: rows.map(([key]) => texts.indexOf(text(key ?? null))) };
 }
 
+// Keys tell rows apart in a test also where a function sees none of them.
+function keyBatchOf({ key }, keys) {
+  return { rows: keys.length, columns: writeRows(key, keys) };
+}
+
 class MapTest extends Test {
   run(rows, times = rows.map(() => null)) {
     const opened = this._open();
@@ -100,7 +105,7 @@ class ProcessTest extends Test {
       port,
       rows: batchOf(this.declaration.inputs[port].schema, rows.map(([, row]) => row ?? {})),
       times: undefined,
-      keys: batchOf(this.declaration.key, keys),
+      keys: keyBatchOf(this.declaration, keys),
       keyOfRow: of,
       watermark: this._watermark,
     });
@@ -133,7 +138,7 @@ class ProcessTest extends Test {
       const first = new Map([...due].reverse().map(({ key, time }) => [key, time]));
       first.forEach((time, key) => this.host.timers.delete(`${clock} ${time} ${key}`));
       this.host.keys = [...new Set(due.map(({ key }) => key))];
-      const keys = batchOf(this.declaration.key, this.host.keys.map((text) => this._known.get(text)));
+      const keys = keyBatchOf(this.declaration, this.host.keys.map((text) => this._known.get(text)));
       const times = BigInt64Array.from(this.host.keys, (key) => first.get(key));
       results._take(opened.onTimer({ clock, keys, times, watermark: this._watermark }));
     }
@@ -152,7 +157,7 @@ class WindowedTest extends Test {
 class AggregateTest extends WindowedTest {
   run(rows, parts = 1) {
     const opened = this._open();
-    const { accumulator, inputs, key } = this.declaration;
+    const { accumulator, inputs } = this.declaration;
     const { keys, of } = group(rows);
     const results = new Results(this.declaration);
     let merged;
@@ -165,7 +170,7 @@ class AggregateTest extends WindowedTest {
       merged = merged === undefined ? added.accumulators : opened.merge(merged, added.accumulators);
     }
     const windows = keys.map(() => this._window);
-    return results._take(opened.finish(merged, batchOf(key, keys), keys.map((_, at) => at), windows));
+    return results._take(opened.finish(merged, keyBatchOf(this.declaration, keys), keys.map((_, at) => at), windows));
   }
 }
 
@@ -177,7 +182,7 @@ class WindowTest extends WindowedTest {
     const offsets = Uint32Array.of(0, ...runningTotals(contents.map((rows) => rows.length)));
     const batch = batchOf(this.declaration.inputs[0].schema, contents.flat());
     const windows = keys.map(() => this._window);
-    const keyBatch = batchOf(this.declaration.key, keys);
+    const keyBatch = keyBatchOf(this.declaration, keys);
     const made = opened.apply(batch, undefined, offsets, keyBatch, keys.map((_, at) => at), windows);
     return new Results(this.declaration)._take(made);
   }

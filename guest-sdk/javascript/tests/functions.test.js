@@ -164,6 +164,8 @@ test("accumulators are merged, and windows have their rows", () => {
     output: row({ rows: t.int64, end: t.int64 }),
     apply: (_key, { end }, rows) => ({ rows: rows.length, end }),
   });
+  const keyless = aggregate({ input: Number, accumulator: t.int64, output: Number, add: (sum, { n }) => sum + n, finish: (n) => ({ n }) });
+  assert.deepEqual(testing.aggregate(keyless).run(rows).rows, [{ n: 12 }]);
   const whole = rows.map(([, row]) => [undefined, row]);
   assert.deepEqual(testing.window(count).window(0, 9).run(whole).rows, [{ rows: 3, end: 9 }]);
 });
