@@ -133,6 +133,7 @@ static void hot(ms_call *call, const void *row) {
     fprintf(stderr, "no text: \xff\n");
     printf("finished");
     for (int at = 0; at < 5000; at++) putchar('x');
+    puts("");
 }
 
 static const ms_function FUNCTIONS[] = {
@@ -152,7 +153,7 @@ fn what_a_c_function_prints_is_in_the_log() {
     let run =
         finish(millstream(&folder, &[]).env("MILLSTREAM_LOG", "info").args(["run", "job.toml"])).success();
     for line in ["INFO millstream::function: sensor cellar", "INFO millstream::function: whole"] {
-        assert!(run.stderr.contains(line), "{line} is not in\n{}", run.stderr);
+        assert!(run.stderr.contains(line), "{line} is not in\n{:.2000}", run.stderr);
     }
     assert!(run.stderr.contains("WARN millstream::function: no text: ?"), "{}", run.stderr);
     let printed = run.stderr.lines().filter(|line| line.contains("xxxx"));
