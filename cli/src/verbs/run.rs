@@ -197,8 +197,15 @@ fn not_claimed(error: ControlError) -> Failure {
 fn not_started(error: StartError) -> Failure {
     let failure = match &error {
         StartError::Build(_) | StartError::Function(_) | StartError::Restore(_) => Failure::invalid,
-        StartError::Source { source, .. } if source.whose != Whose::External => Failure::invalid,
-        StartError::Source { .. } | StartError::Storage(_) | StartError::Slot { .. } => Failure::environment,
+        StartError::Source { source, .. } | StartError::Sink { source, .. }
+            if source.whose != Whose::External =>
+        {
+            Failure::invalid
+        }
+        StartError::Source { .. }
+        | StartError::Sink { .. }
+        | StartError::Storage(_)
+        | StartError::Slot { .. } => Failure::environment,
     };
     failure(summary::JobFailed::new(error))
 }

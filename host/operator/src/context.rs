@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use millstream_types::{Attempt, JobName, MaxParallelism, OperatorId, State, SubtaskIndex};
+use millstream_types::{Attempt, JobName, MaxParallelism, OperatorId, RunId, State, SubtaskIndex};
 
 use crate::{Clock, OperatorMetrics};
 
@@ -19,6 +19,8 @@ pub struct OperatorContext {
     pub parallelism: u32,
     /// Number of key groups of the job.
     pub max_parallelism: MaxParallelism,
+    /// The run of the job.
+    pub run: RunId,
     /// How often the job has been started before.
     pub attempt: Attempt,
     /// The function's parameters from the job file, defaults filled in.

@@ -23,7 +23,7 @@ pub use function::{
 };
 pub use metrics::{MetricValue, OperatorMetrics};
 pub use operator::{Operator, Progress};
-pub use sink::{Sink, SinkWriter};
+pub use sink::{Beginning, Sink, SinkWriter};
 pub use source::{
     Assignment, BadRow, Boundedness, Read, Source, SourceOperator, SourceProgress, SourceSnapshot, Split,
     SplitEnumerator, SplitReader,

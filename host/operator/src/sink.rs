@@ -3,9 +3,20 @@
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use millstream_types::{Batch, Schema};
+use millstream_types::{Attempt, Batch, RunId, Schema};
 
 use crate::{ConnectorError, OperatorContext};
+
+/// An execution of a job that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// The run of the job.
+    pub run: RunId,
+    /// How often it has been started before.
+    pub attempt: Attempt,
+    /// Whether the sink goes on from a snapshot.
+    pub restored: bool,
+}
 
 /// A configured sink, checked when it was made.
 pub trait Sink: Send + Sync {
@@ -16,6 +27,12 @@ pub trait Sink: Send + Sync {
     /// have it, and no source of it may read there.
     fn folder(&self) -> Option<PathBuf> {
         None
+    }
+
+    /// Readies the place that it writes to, once for all subtasks of an execution, wherever they run, and before any of them
+    /// has a writer.
+    fn begin(&self, _execution: &Beginning) -> Result<(), ConnectorError> {
+        Ok(())
     }
 
     /// A writer for one subtask, for rows of `schema`.

@@ -127,6 +127,7 @@ fn operator(assigner: WindowAssigner) -> Box<dyn Operator> {
         subtask: SubtaskIndex(0),
         parallelism: 1,
         max_parallelism: MaxParallelism::DEFAULT,
+        run: Default::default(),
         attempt: Attempt(0),
         parameters: Arc::default(),
         states: Arc::new([]),

@@ -42,6 +42,7 @@ fn context(operator: &str) -> OperatorContext {
         subtask: SubtaskIndex(0),
         parallelism: 1,
         max_parallelism: MaxParallelism::DEFAULT,
+        run: Default::default(),
         attempt: Attempt(0),
         parameters: Arc::new(BTreeMap::new()),
         states: Arc::new([]),

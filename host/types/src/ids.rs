@@ -70,3 +70,7 @@ index!(
     /// How often the execution has been tried before.
     Attempt
 );
+
+/// One run of a job, through all its restarts: what sinks leave behind is told apart by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RunId(pub u64);

@@ -21,7 +21,7 @@ pub use batch::{Batch, BatchError, compact};
 pub use columns::{Cells, Columns, Entries, Runs};
 pub use crash_point::crash_point;
 pub use element::{Alignment, Barrier, BarrierKind, StreamElement};
-pub use ids::{Attempt, JobName, OperatorId, PortIndex, SubtaskIndex};
+pub use ids::{Attempt, JobName, OperatorId, PortIndex, RunId, SubtaskIndex};
 pub use key::{EncodedKeys, KeyError, KeyReader, encode_keys, hash_keys};
 pub use key_group::{KeyGroup, KeyGroupRange, MaxParallelism, hash_key};
 pub use limits::Limits;

@@ -137,6 +137,14 @@ impl Blueprint {
         }
     }
 
+    /// The sink of a node, if it is one.
+    pub(crate) fn sink(&self, node: NodeIndex) -> Option<&dyn Sink> {
+        match &self.parts[node.0] {
+            Part::Sink(sink) => Some(&**sink),
+            _ => None,
+        }
+    }
+
     /// The group in which the subtasks of a source are aligned, if they are.
     pub(crate) fn alignment(&self, node: NodeIndex) -> Option<&AlignmentGroup> {
         match &self.parts[node.0] {

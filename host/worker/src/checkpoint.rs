@@ -1,8 +1,8 @@
 //! The checkpoint service of a job: it acts on what the pure coordinator decides.
 //!
-//! It mails barriers to the subtasks, stores the snapshots that come back while everybody goes on, writes the metadata
-//! when the last one is stored, tells the subtasks, and deletes what is not needed any more. All of that is done beside
-//! each other; nothing waits for a deletion.
+//! It tells all participants of checkpoints that are triggered, hears where they have stored what they took while everybody
+//! went on, writes the metadata when the last one has, tells them, and deletes what is not needed any more. All of that is
+//! done beside each other; nothing waits for a deletion.
 //!
 //! Savepoints go the same way into folders of their own. They belong to whoever asked for them: sinks show nothing on
 //! their account, as a job that fails goes on from its newest checkpoint, and nothing deletes them. Only one at which the
@@ -11,6 +11,7 @@
 mod asked;
 mod collect;
 mod in_flight;
+mod participants;
 mod program;
 mod store;
 
@@ -22,7 +23,7 @@ use millstream_protocol::{
 };
 use millstream_snapshot::SnapshotMetadata;
 use millstream_storage::{RunStore, SnapshotFolder, StorageError};
-use millstream_task::{CheckpointReport, Mail, SubtaskEnd, TaskError};
+use millstream_task::{SubtaskEnd, TaskError};
 use millstream_types::{Alignment, Barrier, BarrierKind};
 use tokio::{
     sync::{mpsc, watch},
@@ -35,11 +36,13 @@ use crate::{
 };
 use asked::{Asked, Place};
 use collect::Collected;
-use store::{Base, StoreError, Stored, store_snapshot};
 
 pub(crate) use collect::{Layout, Participant};
+pub use participants::{Notice, Participation};
+pub(crate) use participants::{ParticipantGroup, StoredSnapshots};
 pub use program::JobFileText;
 pub(crate) use program::ProgramContent;
+pub use store::Stored;
 
 /// How the checkpoints of a job are taken, and where they go.
 #[derive(Clone, Debug)]
@@ -58,12 +61,12 @@ pub struct CheckpointOptions {
 
 /// What the service is connected with.
 pub(crate) struct Connections {
-    /// The mailboxes of all subtasks, by participant.
-    pub(crate) mails: Vec<mpsc::UnboundedSender<Mail>>,
+    /// To all participants, wherever they are.
+    pub(crate) notices: Vec<mpsc::UnboundedSender<Notice>>,
     /// Snapshots that are asked for.
     pub(crate) orders: mpsc::UnboundedReceiver<SnapshotOrder>,
-    /// What participants report.
-    pub(crate) reports: mpsc::UnboundedReceiver<(usize, CheckpointReport)>,
+    /// What participants come to.
+    pub(crate) participation: mpsc::UnboundedReceiver<(usize, Participation)>,
     /// Takes the failure of the job if there are too many failures.
     pub(crate) ends: mpsc::UnboundedSender<SubtaskEnd>,
     /// Becomes true when the job is given up.
@@ -78,6 +81,7 @@ pub(crate) struct Connections {
 pub(crate) struct CheckpointService {
     options: CheckpointOptions,
     layout: Arc<Layout>,
+    program: Arc<ProgramContent>,
     connections: Connections,
     coordinator: CheckpointCoordinator,
     started: Instant,
@@ -112,11 +116,6 @@ struct Pending {
 
 /// What has been done beside.
 enum Work {
-    Snapshot {
-        checkpoint: u64,
-        participant: usize,
-        stored: Result<Stored, StoreError>,
-    },
     Metadata {
         checkpoint: u64,
         stored: Result<u64, StorageError>,
@@ -140,19 +139,22 @@ impl CheckpointService {
     /// A service whose first checkpoint is number `first` and may build on `base`.
     pub(crate) fn new(
         options: CheckpointOptions,
-        layout: Layout,
+        layout: Arc<Layout>,
+        program: Arc<ProgramContent>,
         first: u64,
         base: Option<Arc<SnapshotMetadata>>,
         connections: Connections,
     ) -> Self {
         let started = Instant::now();
-        let subtasks = connections.mails.len();
+        let is_subtask = |participant: &&Participant| matches!(participant, Participant::Subtask(_));
+        let subtasks = layout.participants.iter().filter(is_subtask).count();
         let participants = Participants { subtasks, enumerators: layout.participants.len() - subtasks };
         let coordinator =
             CheckpointCoordinator::new(options.settings, participants, first, started.elapsed());
         Self {
             options,
-            layout: Arc::new(layout),
+            layout,
+            program,
             connections,
             coordinator,
             started,
@@ -174,7 +176,7 @@ impl CheckpointService {
             tokio::select! {
                 () = cancelled(&mut self.connections.cancelled) => break,
                 Some(order) = self.connections.orders.recv() => self.ordered(order),
-                Some((participant, report)) = self.connections.reports.recv() => self.reported(participant, report),
+                Some((participant, participation)) = self.connections.participation.recv() => self.participated(participant, participation),
                 Some(done) = self.work.join_next() => {
                     // A panic of such work has been printed. A snapshot's checkpoint runs into its limit then.
                     if let Ok(done) = done { self.done(done) }
@@ -191,50 +193,34 @@ impl CheckpointService {
         }
     }
 
-    fn reported(&mut self, participant: usize, report: CheckpointReport) {
+    fn participated(&mut self, participant: usize, participation: Participation) {
         let now = self.started.elapsed();
-        match report {
-            CheckpointReport::Ended => self.coordinator.handle_ended(participant, now),
-            CheckpointReport::Declined { checkpoint, reason } => {
+        match participation {
+            Participation::Ended => self.coordinator.handle_ended(participant, now),
+            Participation::Declined { checkpoint, reason } => {
+                self.given_up_meanwhile(checkpoint);
                 self.coordinator.handle_declined(checkpoint, reason, now);
             }
-            CheckpointReport::Snapshot { checkpoint, snapshot } => {
-                if let Some(pending) = self.pending.get(&checkpoint) {
-                    let folder = pending.folder.clone();
-                    let subtask = match self.layout.participants[participant] {
-                        Participant::Subtask(index) => index,
-                        Participant::Enumerator => 0,
-                    };
-                    let base = Base { metadata: pending.base.clone(), subtask };
-                    let (layout, kind) = (self.layout.clone(), pending.kind);
-                    self.work.spawn(async move {
-                        let stored =
-                            store_snapshot(&folder, &layout, kind, participant, snapshot, base).await;
-                        Work::Snapshot { checkpoint, participant, stored }
-                    });
-                }
-            }
-        }
-    }
-
-    fn done(&mut self, work: Work) {
-        let now = self.started.elapsed();
-        if let Work::Snapshot { checkpoint, .. } = &work
-            && !self.pending.contains_key(checkpoint)
-        {
-            // It has been given up meanwhile, and what was deleted then did not have this yet.
-            self.delete_old();
-        }
-        match work {
-            Work::Snapshot { checkpoint, participant, stored: Ok(stored) } => {
+            Participation::Stored { checkpoint, stored } => {
+                self.given_up_meanwhile(checkpoint);
                 if let Some(pending) = self.pending.get_mut(&checkpoint) {
                     pending.collected.add(participant, stored);
                 }
                 self.coordinator.handle_acknowledged(checkpoint, participant, now);
             }
-            Work::Snapshot { checkpoint, stored: Err(error), .. } => {
-                self.coordinator.handle_declined(checkpoint, error.in_full(), now);
-            }
+        }
+    }
+
+    /// What was deleted when a checkpoint was given up did not have what was still being stored.
+    fn given_up_meanwhile(&mut self, checkpoint: u64) {
+        if !self.pending.contains_key(&checkpoint) {
+            self.delete_old();
+        }
+    }
+
+    fn done(&mut self, work: Work) {
+        let now = self.started.elapsed();
+        match work {
             Work::Metadata { checkpoint, stored } => {
                 if let (Ok(bytes), Some(pending)) = (&stored, self.pending.get_mut(&checkpoint)) {
                     pending.bytes = *bytes;
@@ -309,7 +295,7 @@ impl CheckpointService {
             triggered,
             since: Instant::now(),
             kind,
-            folder,
+            folder: folder.clone(),
             collected,
             bytes: 0,
             asked,
@@ -317,14 +303,14 @@ impl CheckpointService {
             metadata: None,
         };
         self.pending.insert(id, pending);
-        self.mail_all(&Mail::Checkpoint(barrier));
+        self.tell_all(&Notice::Triggered { barrier, folder });
     }
 
     fn store(&mut self, id: u64) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
         let completed = self.connections.clock.now();
         let mut metadata = pending.collected.metadata(id, pending.kind, pending.triggered, completed);
-        let program = Some(self.layout.program.clone()).filter(|_| pending.kind == BarrierKind::Savepoint);
+        let program = Some(self.program.clone()).filter(|_| pending.kind == BarrierKind::Savepoint);
         metadata.program = program.as_ref().map(|content| content.program.clone());
         let metadata = Arc::new(metadata);
         pending.metadata = Some(metadata.clone());
@@ -379,7 +365,7 @@ impl CheckpointService {
             asked.answer(Ok(taken));
         }
         if kind == BarrierKind::Checkpoint || last {
-            self.mail_all(&Mail::Complete { checkpoint: id, last });
+            self.tell_all(&Notice::Complete { checkpoint: id, last });
         }
         if kind == BarrierKind::Checkpoint {
             self.base = pending.metadata;
@@ -389,7 +375,7 @@ impl CheckpointService {
 
     fn abort(&mut self, id: u64, failure: &CheckpointFailure) {
         let pending = self.pending.remove(&id);
-        self.mail_all(&Mail::Abort(id));
+        self.tell_all(&Notice::Aborted(id));
         if let Some(Pending { asked: Some(asked), folder, .. }) = pending {
             return self.asked_for_nothing(asked, folder, failure);
         }
@@ -415,9 +401,9 @@ impl CheckpointService {
         });
     }
 
-    fn mail_all(&self, mail: &Mail) {
-        // A subtask that has gone takes no mail; its end is reported elsewhere.
-        self.connections.mails.iter().for_each(|to| drop(to.send(mail.clone())));
+    fn tell_all(&self, notice: &Notice) {
+        // Those that have gone hear nothing; their end is reported elsewhere.
+        self.connections.notices.iter().for_each(|to| drop(to.send(notice.clone())));
     }
 }
 

@@ -1,43 +1,48 @@
-//! One execution of a job: its slots, its subtasks and their end. A job that is started again has another one.
+//! One execution of a job: its subtasks, what coordinates them, and their end. A job that is started again has another one.
 
 use std::sync::Arc;
 
 use millstream_graph::Plan;
-use millstream_net::LocalTransport;
-use millstream_operator::{OperatorMetrics, SplitEnumerator};
+use millstream_operator::{Beginning, OperatorMetrics, SplitEnumerator};
 use millstream_storage::StoredSnapshot;
-use millstream_task::{CheckpointLink, Mail, Mailbox, Slot, SplitRequests, SplitService, SubtaskEnd};
-use millstream_types::Attempt;
+use millstream_task::{CheckpointLink, CheckpointReport, SplitRequests, SplitService, SubtaskEnd};
+use millstream_types::{Attempt, RunId};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
 };
 
 use crate::{
-    JobEnd, JobOptions, StartError,
-    build::{Blueprint, SubtaskBuilder},
-    checkpoint::{CheckpointService, Connections, Layout, Participant, ProgramContent},
+    DeployedTasks, Deployment, JobEnd, JobOptions, Notice, StartError, Wires,
+    build::Blueprint,
+    checkpoint::{
+        CheckpointService, Connections, Layout, Participant, ParticipantGroup, ProgramContent,
+        StoredSnapshots,
+    },
     control::{SnapshotError, SnapshotOrder},
     edges::EdgeName,
     restore::{RestorePlan, key_of, windows_of},
     status::Board,
+    tasks::{JobParts, TaskRunner},
 };
 
 /// What all executions of a job have in common.
 pub(crate) struct JobSpec {
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) blueprint: Arc<Blueprint>,
+    pub(crate) parts: Arc<JobParts>,
     pub(crate) options: JobOptions,
+    /// The run that they make up.
+    pub(crate) run: RunId,
     /// What savepoints have besides state, if there are checkpoints.
     pub(crate) program: Option<Arc<ProgramContent>>,
+    pub(crate) runner: Arc<dyn TaskRunner>,
 }
 
 /// One execution. Dropping it cancels it.
 pub(crate) struct Execution {
-    mails: Vec<mpsc::UnboundedSender<Mail>>,
+    notices: Vec<mpsc::UnboundedSender<Notice>>,
     cancel: watch::Sender<bool>,
     ends: Ends,
-    slots: Vec<Slot>,
+    running: JoinSet<()>,
     services: JoinSet<()>,
     /// Takes orders for snapshots, if there are checkpoints.
     orders: Option<mpsc::UnboundedSender<SnapshotOrder>>,
@@ -51,7 +56,8 @@ impl Execution {
         restore: Option<Arc<StoredSnapshot>>,
         board: &Board,
     ) -> Result<Self, StartError> {
-        let JobSpec { plan, blueprint, options, program } = spec;
+        let JobSpec { parts, options, run, program, runner } = spec;
+        let JobParts { plan, blueprint, clock } = &**parts;
         let of_run =
             |snapshot: &StoredSnapshot| options.checkpoints.as_ref().is_some_and(|c| c.run.has(snapshot));
         let is_base = restore.as_deref().is_some_and(of_run);
@@ -59,74 +65,76 @@ impl Execution {
         let restore = restore
             .map(|snapshot| RestorePlan::new(snapshot, is_base, plan, options.allow_dropped_state))
             .transpose()?;
-        let (reports, reported) = mpsc::unbounded_channel();
-        let link = |participant| {
-            options.checkpoints.as_ref().map(|_| CheckpointLink::new(participant, reports.clone()))
-        };
-        let enumerators = open_enumerators(plan, blueprint, restore.as_ref()).await?;
-        let mut services = JoinSet::new();
-        let splits = start_enumerators(plan, enumerators, link, &mut services);
-        let metrics = make_metrics(plan);
-        board.started(metrics.clone());
-        let open = |slot| Slot::open(slot).map_err(|source| StartError::Slot { slot, source });
-        let slots = (0..plan.execution.slots).map(open).collect::<Result<Vec<_>, _>>()?;
-        let transport = Arc::new(LocalTransport::new());
-        let (cancel, cancelled) = watch::channel(false);
-        let (report, ends) = mpsc::unbounded_channel();
         let first = match &options.checkpoints {
             Some(checkpoints) => checkpoints.run.next_id().await?,
             None => 0,
         };
-        let mut mails = Vec::new();
-        for (participant, subtask) in plan.execution.subtasks.iter().enumerate() {
-            let (mail, mailbox) = Mailbox::new();
-            mails.push(mail);
-            let builder = SubtaskBuilder {
-                plan: plan.clone(),
-                blueprint: blueprint.clone(),
-                subtask: subtask.clone(),
-                attempt,
-                metrics: subtask_metrics(plan, &metrics, subtask),
-                splits: splits.iter().find(|(v, _)| *v == subtask.vertex.0).map(|(_, s)| s.clone()),
-                transport: transport.clone(),
-                clock: options.clock.clone(),
-                checkpoints: link(participant),
-                restore: restore.clone(),
+        let enumerators = open_enumerators(plan, blueprint, restore.as_ref()).await?;
+        begin_sinks(plan, blueprint, restore.as_ref(), (*run, attempt))?;
+        let layout = options.checkpoints.as_ref().map(|_| Arc::new(layout(plan, enumerators.len())));
+        let (participation, participated) = mpsc::unbounded_channel();
+        let (cancel, cancelled) = watch::channel(false);
+        let (report, ends) = mpsc::unbounded_channel();
+        let (mut services, mut notices) = (JoinSet::new(), Vec::new());
+        let (reports, reported) = mpsc::unbounded_channel();
+        let splits = start_enumerators(plan, enumerators, layout.as_ref().map(|_| &reports), &mut services);
+        if let Some(layout) = &layout {
+            let (notice, noticed) = mpsc::unbounded_channel();
+            notices.push(notice);
+            let group = ParticipantGroup {
+                layout: Some(layout.clone()),
+                mails: Vec::new(),
+                notices: noticed,
+                reports: reported,
+                participation: participation.clone(),
+                cancelled: cancelled.clone(),
+                stored: StoredSnapshots::new(),
             };
-            let (report, cancelled) = (report.clone(), cancelled.clone());
-            let run = move || async move {
-                let built = builder.build_restored(mailbox).await;
-                // What it was restored from is not needed any more.
-                drop(builder);
-                let end = match built {
-                    Ok(subtask) => subtask.run(cancelled).await,
-                    Err(error) => SubtaskEnd::Failed(error),
-                };
-                // Nobody listens any more only if the job has been dropped, and with it cancelled.
-                drop(report.send(end));
-            };
-            // A slot just opened is closed by nobody but its owner.
-            slots[subtask.slot as usize].start(run).expect("the slot is open");
+            services.spawn(group.run());
         }
+        let metrics = make_metrics(plan);
+        board.started(metrics.clone());
+        let wires =
+            Wires { participation, ends: report.clone(), splits, cancelled: cancelled.clone(), metrics };
+        let deployment =
+            Deployment { parts: parts.clone(), run: *run, attempt, restore, layout: layout.clone(), wires };
+        let deployed = runner.deploy(&deployment).await;
+        drop(deployment);
+        let DeployedTasks { notices: of_tasks, running } = match deployed {
+            Ok(deployed) => deployed,
+            Err(error) => {
+                // What has been started here ends, and what it has begun to store with it.
+                cancel.send_replace(true);
+                while services.join_next().await.is_some() {}
+                return Err(error);
+            }
+        };
+        notices.extend(of_tasks);
         let mut orders = None;
-        if let (Some(checkpoints), Some(program)) = (&options.checkpoints, program) {
+        if let (Some(checkpoints), Some(program), Some(layout)) = (&options.checkpoints, program, layout) {
             let (order, ordered) = mpsc::unbounded_channel();
             orders = Some(order);
             let connections = Connections {
-                mails: mails.clone(),
+                notices: notices.clone(),
                 orders: ordered,
-                reports: reported,
+                participation: participated,
                 ends: report,
                 cancelled,
                 board: board.clone(),
-                clock: options.clock.clone(),
+                clock: clock.clone(),
             };
-            let layout = layout(plan, program, splits.len());
-            let service = CheckpointService::new(checkpoints.clone(), layout, first, base, connections);
+            let service = CheckpointService::new(
+                checkpoints.clone(),
+                layout,
+                program.clone(),
+                first,
+                base,
+                connections,
+            );
             services.spawn(service.run());
         }
         let ends = Ends { reports: ends, end: JobEnd::Finished };
-        Ok(Self { mails, cancel, ends, slots, services, orders })
+        Ok(Self { notices, cancel, ends, running, services, orders })
     }
 
     /// Passes an order on to whoever takes snapshots.
@@ -140,10 +148,8 @@ impl Execution {
 
     /// Lets the sources read no further.
     pub(crate) fn stop(&self) {
-        for mail in &self.mails {
-            // A subtask that has ended takes no mail.
-            mail.send(Mail::Stop).ok();
-        }
+        // Those that have ended hear nothing.
+        self.notices.iter().for_each(|to| drop(to.send(Notice::Stop)));
     }
 
     /// Gives up at once.
@@ -163,11 +169,10 @@ impl Execution {
 
     /// Waits, after the end, until nothing of it is left: no thread, and nothing that is being stored.
     pub(crate) async fn close(mut self) {
+        // Those who are told nothing any more end.
+        self.notices.clear();
         while self.services.join_next().await.is_some() {}
-        let slots = std::mem::take(&mut self.slots);
-        let joined = tokio::task::spawn_blocking(move || slots.into_iter().for_each(Slot::join));
-        // Joining does not panic, and nobody cancels it.
-        drop(joined.await);
+        while self.running.join_next().await.is_some() {}
     }
 }
 
@@ -210,19 +215,9 @@ fn worse(end: JobEnd, next: SubtaskEnd) -> JobEnd {
 }
 
 /// One set of figures a subtask, by node.
-fn make_metrics(plan: &Plan) -> Vec<Vec<Arc<OperatorMetrics>>> {
+pub(crate) fn make_metrics(plan: &Plan) -> Vec<Vec<Arc<OperatorMetrics>>> {
     let of = |parallelism| (0..parallelism).map(|_| Arc::default()).collect();
     plan.logical.nodes.iter().map(|n| of(n.parallelism)).collect()
-}
-
-/// The figures of the chain of a subtask.
-fn subtask_metrics(
-    plan: &Plan,
-    all: &[Vec<Arc<OperatorMetrics>>],
-    subtask: &millstream_graph::Subtask,
-) -> Vec<Arc<OperatorMetrics>> {
-    let chain = &plan.job.vertex(subtask.vertex).chain;
-    chain.iter().map(|c| all[c.node.0][subtask.index.index()].clone()).collect()
 }
 
 /// The enumerators of the sources by vertex, where they begin or where a snapshot left them.
@@ -251,18 +246,35 @@ async fn open_enumerators(
     Ok(enumerators)
 }
 
+/// Has sinks ready the places that they write to.
+fn begin_sinks(
+    plan: &Plan,
+    blueprint: &Blueprint,
+    restore: Option<&RestorePlan>,
+    (run, attempt): (RunId, Attempt),
+) -> Result<(), StartError> {
+    for (index, node) in plan.logical.iter() {
+        let Some(sink) = blueprint.sink(index) else { continue };
+        let restored = restore.is_some_and(|restore| restore.has(&node.id));
+        let begun = sink.begin(&Beginning { run, attempt, restored });
+        begun.map_err(|source| StartError::Sink { name: node.name.clone(), source })?;
+    }
+    Ok(())
+}
+
 /// Starts the one that hands out splits for each source, by vertex. They take part in checkpoints behind the subtasks.
 fn start_enumerators(
     plan: &Plan,
     enumerators: Enumerators,
-    link: impl Fn(usize) -> Option<CheckpointLink>,
+    reports: Option<&mpsc::UnboundedSender<(usize, CheckpointReport)>>,
     services: &mut JoinSet<()>,
 ) -> Vec<(usize, SplitRequests)> {
     let subtasks = plan.execution.subtasks.len();
     let start = |(at, (vertex, enumerator)): (usize, (usize, Box<dyn SplitEnumerator>))| {
         let v = &plan.job.vertices[vertex];
         let (requests, mut service) = SplitService::new(enumerator, v.parallelism);
-        if let Some(link) = link(subtasks + at) {
+        if let Some(reports) = reports {
+            let link = CheckpointLink::new(subtasks + at, reports.clone());
             service = service.with_checkpoints(link, plan.logical.node(v.head()).id.clone());
         }
         services.spawn(service.run());
@@ -272,7 +284,7 @@ fn start_enumerators(
 }
 
 /// Who takes part in the checkpoints of a job with so many sources.
-fn layout(plan: &Plan, program: &Arc<ProgramContent>, sources: usize) -> Layout {
+pub(crate) fn layout(plan: &Plan, sources: usize) -> Layout {
     let nodes = plan.logical.nodes.iter();
     let keys = nodes.clone().map(|node| (node.id.to_string(), key_of(node)));
     let windows = nodes.map(|node| (node.id.to_string(), windows_of(node)));
@@ -283,7 +295,6 @@ fn layout(plan: &Plan, program: &Arc<ProgramContent>, sources: usize) -> Layout 
         keys: keys.collect(),
         windows: windows.collect(),
         edges: EdgeName::of_exchanges(plan),
-        program: program.clone(),
         participants: subtasks.chain(std::iter::repeat_n(Participant::Enumerator, sources)).collect(),
     }
 }

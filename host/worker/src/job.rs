@@ -3,6 +3,7 @@
 //! An execution that is not the first goes on from the newest checkpoint of the run, or where the first one began.
 
 use std::{
+    hash::{BuildHasher, RandomState},
     io,
     path::PathBuf,
     sync::Arc,
@@ -14,7 +15,7 @@ use millstream_operator::{Clock, ConnectorError, FunctionError, SystemClock};
 use millstream_protocol::{RestartDecision, RestartStrategy, Restarts};
 use millstream_storage::{StorageError, StoredSnapshot};
 use millstream_task::TaskError;
-use millstream_types::Attempt;
+use millstream_types::{Attempt, RunId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
@@ -25,6 +26,7 @@ use crate::{
     execution::{Execution, JobSpec},
     restore::RestoreError,
     status::Board,
+    tasks::{JobParts, LocalRunner, TaskRunner},
 };
 
 /// How a job is run.
@@ -74,6 +76,14 @@ pub enum StartError {
         /// Why.
         source: ConnectorError,
     },
+    /// A sink has no place to write to.
+    #[error("the sink `{name}` cannot begin")]
+    Sink {
+        /// The sink's name in the job file.
+        name: String,
+        /// Why.
+        source: ConnectorError,
+    },
     /// The job cannot go on from its snapshot.
     #[error(transparent)]
     Restore(#[from] RestoreError),
@@ -113,9 +123,20 @@ pub struct Job {
 }
 
 impl Job {
-    /// Starts all subtasks of a plan. Has to be called within a tokio runtime, which runs what the coordinator will:
-    /// the enumerators of the sources, the checkpoints, and the watch over failures.
+    /// Starts all subtasks of a plan in this process. Has to be called within a tokio runtime, which runs what coordinates
+    /// them: the enumerators of the sources, the checkpoints, and the watch over failures.
     pub async fn start(
+        plan: Plan,
+        modules: &Modules,
+        catalog: &Catalog,
+        options: &JobOptions,
+    ) -> Result<Self, StartError> {
+        Self::start_on(Arc::new(LocalRunner), plan, modules, catalog, options).await
+    }
+
+    /// The same with subtasks that somebody else runs.
+    pub async fn start_on(
+        runner: Arc<dyn TaskRunner>,
         plan: Plan,
         modules: &Modules,
         catalog: &Catalog,
@@ -125,7 +146,10 @@ impl Job {
         let program = options.checkpoints.as_ref();
         let program = program.map(|c| ProgramContent::new(&c.job_file, &plan, modules)).transpose()?;
         let (plan, program) = (Arc::new(plan), program.map(Arc::new));
-        let spec = Arc::new(JobSpec { plan, blueprint, options: options.clone(), program });
+        let parts = Arc::new(JobParts { plan, blueprint, clock: options.clock.clone() });
+        // The standard library seeds each of these from the system.
+        let run = RunId(RandomState::new().hash_one(0));
+        let spec = Arc::new(JobSpec { parts, options: options.clone(), run, program, runner });
         let board = Board::default();
         let execution = Execution::start(&spec, Attempt(0), options.restore.clone(), &board).await?;
         let started = Instant::now();
@@ -171,11 +195,11 @@ impl Job {
         let elapsed = self.started.elapsed();
         let metrics = self.board.metrics();
         let of = |(node, metrics): (usize, &Vec<_>)| {
-            let node = self.spec.plan.logical.node(NodeIndex(node));
+            let node = self.spec.parts.plan.logical.node(NodeIndex(node));
             OperatorStatus::of(&node.name, kind(&node.body), metrics, elapsed)
         };
         JobStatus {
-            job: self.spec.plan.logical.job.name.to_string(),
+            job: self.spec.parts.plan.logical.job.name.to_string(),
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             operators: metrics.iter().enumerate().map(of).collect(),
             checkpoints: self.board.checkpoints(),

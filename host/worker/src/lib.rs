@@ -16,10 +16,11 @@ mod job;
 mod restore;
 mod status;
 mod stepped;
+mod tasks;
 
 pub use build::BuildError;
 pub use catalog::Catalog;
-pub use checkpoint::{CheckpointOptions, JobFileText};
+pub use checkpoint::{CheckpointOptions, JobFileText, Notice, Participation, Stored};
 pub use control::{JobControl, SnapshotError, SnapshotTaken};
 pub use job::{Job, JobEnd, JobOptions, StartError};
 pub use millstream_protocol::{CheckpointSettings, RestartStrategy};
@@ -30,3 +31,4 @@ pub use status::{
     CheckpointStatus, CompletedCheckpoint, FailedAttempt, FailedCheckpoint, JobStatus, OperatorStatus,
 };
 pub use stepped::{Arrival, RowRefused, StepError, SteppedJob};
+pub use tasks::{DeployedTasks, Deployment, TaskRunner, Wires};

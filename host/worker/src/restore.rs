@@ -27,7 +27,10 @@ use millstream_task::{Restore, StatePieces, decode_split};
 use millstream_types::{Column, OperatorId, StateForm, StatePart};
 use tokio::sync::OnceCell;
 
-use crate::build::StateBackend;
+use crate::{
+    build::StateBackend,
+    checkpoint::{Stored, StoredSnapshots},
+};
 use in_flight::StoredEdges;
 use pieces::{ChunkPieces, PIECE};
 use store::{FromStore, Restorer};
@@ -126,6 +129,31 @@ impl RestorePlan {
         let sources_ended = sources_ended(&snapshot, plan).into();
         let (wanted, in_flight) = (wanted::wanted(plan).into(), Arc::default());
         Ok(Self { snapshot, wanted, is_base, sources_ended, in_flight })
+    }
+
+    pub(crate) fn snapshot(&self) -> &StoredSnapshot {
+        &self.snapshot
+    }
+
+    /// Whether checkpoints may build on it.
+    pub(crate) fn is_base(&self) -> bool {
+        self.is_base
+    }
+
+    /// What the subtasks of a plan have of it, for the checkpoints that build on it; nothing if none may.
+    pub(crate) fn stored(&self, plan: &Plan) -> StoredSnapshots {
+        let metadata = &self.snapshot.metadata;
+        let of_subtask = |subtask: &Subtask| -> Stored {
+            let chain = &plan.job.vertex(subtask.vertex).chain;
+            let ids = chain.iter().map(|chained| &plan.logical.node(chained.node).id);
+            let of = |id: &OperatorId| {
+                metadata.operator(id.as_str())?.subtasks.get(subtask.index.index()).cloned()
+            };
+            ids.filter_map(|id| Some((id.clone(), of(id)?))).collect()
+        };
+        let subtasks = plan.execution.subtasks.iter().map(|subtask| Arc::new(of_subtask(subtask)));
+        let all = self.is_base.then(|| (metadata.checkpoint, subtasks.enumerate().collect()));
+        all.into_iter().collect()
     }
 
     /// Whether the snapshot has an operator.

@@ -15,7 +15,7 @@ use millstream_operator::{
 use millstream_operators::TimeAssigner;
 use millstream_protocol::{Valve, ValveEvents};
 use millstream_task::TaskError;
-use millstream_types::{Alignment, Barrier, BarrierKind, Batch, PortIndex, StreamElement};
+use millstream_types::{Alignment, Barrier, BarrierKind, Batch, PortIndex, RunId, StreamElement};
 
 use crate::{
     Modules, StartError,
@@ -87,6 +87,7 @@ impl SteppedJob {
                 plan: plan.clone(),
                 blueprint: blueprint.clone(),
                 subtask: subtask.clone(),
+                run: RunId::default(),
                 attempt: plan.execution.attempt,
                 metrics: chain.iter().map(|_| Arc::default()).collect(),
                 splits: None,

@@ -7,13 +7,11 @@
 
 use std::{
     fs,
-    hash::{BuildHasher, Hasher, RandomState},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
-use millstream_operator::{ConnectorError, OperatorContext, Sink, SinkWriter};
-use millstream_types::{Attempt, Schema};
+use millstream_operator::{Beginning, ConnectorError, OperatorContext, Sink, SinkWriter};
+use millstream_types::{RunId, Schema};
 use serde_json::Value;
 
 use super::{
@@ -30,10 +28,6 @@ pub(crate) struct FileSink {
     compression: Compression,
     roll_size: u64,
     mode: SinkMode,
-    /// Tells the parts of this run from those of others.
-    uid: String,
-    /// The attempt for which the folder is ready; the first writer sees to that for all.
-    prepared: Mutex<Option<Attempt>>,
 }
 
 impl FileSink {
@@ -62,26 +56,7 @@ impl FileSink {
             compression: options.compression.unwrap_or(Compression::None),
             roll_size: options.roll_size.0,
             mode: options.mode,
-            uid: format!("{:08x}", random()),
-            prepared: Mutex::new(None),
         })
-    }
-
-    /// Readies the folder, once for all subtasks of an attempt.
-    fn prepare(&self, ctx: &OperatorContext) -> Result<(), ConnectorError> {
-        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        if *prepared == Some(ctx.attempt) {
-            return Ok(());
-        }
-        let earlier = match ctx.attempt.0 {
-            // What is there is told apart by those who wrote it.
-            _ if ctx.restored => Earlier::Stays,
-            0 => Earlier::Mode(self.mode),
-            _ => Earlier::OfRun(&self.uid),
-        };
-        prepare_folder(&self.folder, earlier)?;
-        *prepared = Some(ctx.attempt);
-        Ok(())
     }
 }
 
@@ -94,8 +69,18 @@ impl Sink for FileSink {
         Some(self.folder.clone())
     }
 
+    fn begin(&self, execution: &Beginning) -> Result<(), ConnectorError> {
+        let uid = uid(execution.run);
+        let earlier = match execution.attempt.0 {
+            // What is there is told apart by those who wrote it.
+            _ if execution.restored => Earlier::Stays,
+            0 => Earlier::Mode(self.mode),
+            _ => Earlier::OfRun(&uid),
+        };
+        prepare_folder(&self.folder, earlier)
+    }
+
     fn writer(&self, schema: &Schema, ctx: &OperatorContext) -> Result<Box<dyn SinkWriter>, ConnectorError> {
-        self.prepare(ctx)?;
         let form = PartForm {
             folder: self.folder.clone(),
             format: self.format.clone(),
@@ -103,7 +88,7 @@ impl Sink for FileSink {
             roll_size: self.roll_size,
             schema: schema.clone(),
         };
-        let lineage = Lineage::new(self.uid.clone(), ctx.subtask.0, &self.folder);
+        let lineage = Lineage::new(uid(ctx.run), ctx.subtask.0, &self.folder);
         Ok(Box::new(FileWriter::new(form, lineage, ctx.checkpoints)))
     }
 }
@@ -135,8 +120,7 @@ fn prepare_folder(folder: &Path, earlier: Earlier<'_>) -> Result<(), ConnectorEr
     }
 }
 
-/// Tells this run's parts from those of any other.
-fn random() -> u32 {
-    // The standard library seeds each of these from the system.
-    RandomState::new().build_hasher().finish() as u32
+/// Tells the parts of a run from those of any other.
+fn uid(run: RunId) -> String {
+    format!("{:08x}", (run.0 ^ (run.0 >> 32)) as u32)
 }

@@ -255,9 +255,7 @@ fn a_sink_that_cannot_write() {
     expect!["taken: is a file; expected a folder, in which each subtask writes parts"]
         .assert_eq(&without_folder(&error.to_string(), folder.path()));
     let sink = make("taken/below").expect("it is seen when it is written");
-    let schema = crate::support::schema(&[("a", "int32")]);
-    let error =
-        sink.writer(&schema, &crate::support::context(0, 1)).err().expect("no folder can be made there");
+    let error = sink.begin(&crate::support::BEGINNING).expect_err("no folder can be made there");
     assert_eq!(error.whose, Whose::External);
     expect!["taken/below: the folder cannot be used: Not a directory (os error 20)"]
         .assert_eq(&without_folder(&error.to_string(), folder.path()));
@@ -273,6 +271,7 @@ fn a_folder_that_goes_away() {
     let sink = Connectors::builtin().sink("file", &json!({"path": "out", "format": "csv"}), folder.path());
     let sink = sink.expect("good options");
     let context = crate::support::context(3, 4);
+    sink.begin(&crate::support::BEGINNING).expect("a folder");
     let mut writer = sink.writer(&crate::support::schema(&columns), &context).expect("a writer");
     crate::support::block_on(writer.write(batch)).expect("written");
     fs::remove_dir_all(folder.path().join("out")).expect("removed");

@@ -6,10 +6,12 @@ use arrow_array::RecordBatch;
 use expect_test::Expect;
 use millstream_connectors::Connectors;
 use millstream_operator::{
-    Assignment, BadRow, ConnectorError, OperatorContext, OperatorMetrics, Read, Sink, Source, SplitReader,
-    SystemClock,
+    Assignment, BadRow, Beginning, ConnectorError, OperatorContext, OperatorMetrics, Read, Sink, Source,
+    SplitReader, SystemClock,
 };
-use millstream_types::{Attempt, Batch, Field, JobName, MaxParallelism, OperatorId, Schema, SubtaskIndex};
+use millstream_types::{
+    Attempt, Batch, Field, JobName, MaxParallelism, OperatorId, RunId, Schema, SubtaskIndex,
+};
 use serde_json::Value;
 
 /// What a source gave.
@@ -72,6 +74,7 @@ pub(crate) fn context(subtask: u32, parallelism: u32) -> OperatorContext {
         subtask: SubtaskIndex(subtask),
         parallelism,
         max_parallelism: MaxParallelism::default(),
+        run: Default::default(),
         attempt: Attempt(0),
         parameters: Arc::new(BTreeMap::new()),
         states: Arc::new([]),
@@ -110,9 +113,13 @@ pub(crate) fn read_subtask(
     Ok(found)
 }
 
+/// The first execution of a job, from its beginning.
+pub(crate) const BEGINNING: Beginning = Beginning { run: RunId(7), attempt: Attempt(0), restored: false };
+
 /// Writes batches by one writer.
 pub(crate) fn write(sink: &dyn Sink, schema: &Schema, batches: &[Batch]) -> Result<(), ConnectorError> {
     sink.accepts(schema).expect("a schema that it takes");
+    sink.begin(&BEGINNING)?;
     let mut writer = sink.writer(schema, &context(0, 1))?;
     block_on(async {
         for batch in batches {

@@ -34,6 +34,7 @@ pub(crate) fn context_with_clock(
         subtask: SubtaskIndex(0),
         parallelism: 1,
         max_parallelism: MaxParallelism::DEFAULT,
+        run: Default::default(),
         attempt: Attempt(0),
         parameters: Arc::default(),
         states: Arc::new([]),

@@ -21,6 +21,7 @@ fn place() -> OperatorContext {
         subtask: SubtaskIndex(1),
         parallelism: 2,
         max_parallelism: MaxParallelism::DEFAULT,
+        run: Default::default(),
         attempt: Attempt(3),
         parameters: Arc::new([("threshold".to_owned(), "15".to_owned())].into()),
         states: Arc::new([]),

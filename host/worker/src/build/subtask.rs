@@ -17,7 +17,7 @@ use millstream_task::{
     Chain, ChainedOperator, CheckpointLink, GateChannel, Input, InputGate, Mailbox, OutgoingChannel,
     Partitioner, ResultPartition, SourceTask, SplitRequests, Subtask, Target, TaskError,
 };
-use millstream_types::{Attempt, Schema};
+use millstream_types::{Attempt, RunId, Schema};
 
 use super::{Blueprint, Part, function};
 use crate::restore::RestorePlan;
@@ -27,6 +27,7 @@ pub(crate) struct SubtaskBuilder {
     pub(crate) plan: Arc<Plan>,
     pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) subtask: Planned,
+    pub(crate) run: RunId,
     pub(crate) attempt: Attempt,
     /// By position in the chain.
     pub(crate) metrics: Vec<Arc<OperatorMetrics>>,
@@ -94,6 +95,7 @@ impl SubtaskBuilder {
             subtask: self.subtask.index,
             parallelism: self.subtask.parallelism,
             max_parallelism: self.plan.logical.job.max_parallelism,
+            run: self.run,
             attempt: self.attempt,
             parameters: Arc::new(BTreeMap::from_iter(parameters)),
             states: states.into(),

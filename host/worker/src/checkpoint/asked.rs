@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use millstream_protocol::{AskedSnapshot, CheckpointFailure, RequestRefused};
 use millstream_storage::{RunStore, SnapshotFolder, StorageError};
-use millstream_task::Mail;
 use millstream_types::BarrierKind;
 
-use super::{CheckpointService, Work};
+use super::{CheckpointService, Notice, Work};
 use crate::{
     SnapshotError, SnapshotTaken,
     control::{Reply, SnapshotOrder, Then, Wanted},
@@ -97,7 +96,7 @@ impl CheckpointService {
         }
         self.coordinator.set_last_kind(BarrierKind::Savepoint);
         self.drained = Some(asked);
-        self.mail_all(&Mail::Stop);
+        self.tell_all(&Notice::Stop);
     }
 
     /// A snapshot that was asked for has failed: whoever asked is told, unless it is tried again.

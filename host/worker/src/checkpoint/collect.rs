@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use millstream_snapshot::{OperatorMetadata, SnapshotKind, SnapshotMetadata};
 use millstream_types::{BarrierKind, Column, MaxParallelism};
 
-use super::{program::ProgramContent, store::Stored};
+use super::store::Stored;
 use crate::edges::EdgeName;
 
 /// Who takes part in the checkpoints of a job.
@@ -19,8 +19,6 @@ pub(crate) struct Layout {
     pub(crate) windows: BTreeMap<String, String>,
     /// The exchanges by position, for what is under way on them.
     pub(crate) edges: Vec<EdgeName>,
-    /// What savepoints have besides state.
-    pub(crate) program: Arc<ProgramContent>,
     /// First the subtasks, by vertex and then by index, then the enumerators.
     pub(crate) participants: Vec<Participant>,
 }

@@ -6,7 +6,7 @@ mod tests;
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
-use millstream_snapshot::{ChainError, Location, SnapshotMetadata, StateMetadata, SubtaskMetadata};
+use millstream_snapshot::{ChainError, Location, StateMetadata, SubtaskMetadata};
 use millstream_state::StateError;
 use millstream_storage::{RunStore, SnapshotFolder, StorageError};
 use millstream_task::TaskSnapshot;
@@ -15,7 +15,7 @@ use millstream_types::{BarrierKind, OperatorId, StateFiles, StatePart};
 use super::{collect::Layout, in_flight::with_in_flight};
 
 /// The snapshot of a participant, stored: by operator.
-pub(crate) type Stored = Vec<(OperatorId, SubtaskMetadata)>;
+pub type Stored = Vec<(OperatorId, SubtaskMetadata)>;
 
 /// State of a participant up to so many bytes goes into the metadata: a file would cost more than it is worth.
 const INLINE: usize = 16 << 10;
@@ -50,14 +50,10 @@ impl StoreError {
     }
 }
 
-/// What a participant's snapshot builds on.
+/// What a participant's snapshot builds on: what it has of the complete checkpoint that was asked for, with the number of
+/// that.
 #[derive(Clone, Debug)]
-pub(crate) struct Base {
-    /// The complete checkpoint that was asked for.
-    pub(crate) metadata: Option<Arc<SnapshotMetadata>>,
-    /// Which of the subtasks of its operators the participant is.
-    pub(crate) subtask: usize,
-}
+pub(crate) struct Base(pub(crate) Option<(u64, Arc<Stored>)>);
 
 /// Stores what a participant has; rows that were under way are those of `layout`. Of state on disk that is the files if it
 /// is for a checkpoint, and chunks that anybody can read if not.
@@ -143,12 +139,11 @@ impl Base {
         written: StateMetadata,
     ) -> Result<StateMetadata, StoreError> {
         let Some(found) = part.base else { return Ok(written) };
-        let metadata = self.metadata.as_deref().filter(|metadata| metadata.checkpoint == found);
-        let Some(metadata) = metadata else {
-            let expected = self.metadata.as_ref().map(|metadata| metadata.checkpoint);
+        let Some((_, base)) = self.0.as_ref().filter(|(checkpoint, _)| *checkpoint == found) else {
+            let expected = self.0.as_ref().map(|(checkpoint, _)| *checkpoint);
             return Err(StoreError::OtherBase { name: part.name.clone(), found, expected });
         };
-        match self.state(metadata, id, part) {
+        match state(base, id, part) {
             Some(base) => Ok(written.upon(base, |file| RunStore::from_later(found, file))?),
             // It is new.
             None => Ok(written),
@@ -157,33 +152,28 @@ impl Base {
 
     /// The store of the base, with its number, if it has one.
     fn store(&self, id: &OperatorId, part: &StatePart) -> Option<(u64, &StateMetadata)> {
-        let metadata = self.metadata.as_deref()?;
-        Some((metadata.checkpoint, self.state(metadata, id, part)?))
-    }
-
-    fn state<'a>(
-        &self,
-        metadata: &'a SnapshotMetadata,
-        id: &OperatorId,
-        part: &StatePart,
-    ) -> Option<&'a StateMetadata> {
-        let states = &metadata.operator(id.as_str())?.subtasks.get(self.subtask)?.states;
-        states.iter().find(|state| state.form == part.form && state.name == part.name)
+        let (checkpoint, base) = self.0.as_ref()?;
+        Some((*checkpoint, state(base, id, part)?))
     }
 
     /// How much the states on which a snapshot builds have in the metadata.
     fn inline_bytes(&self, snapshot: &TaskSnapshot) -> usize {
-        let Some(metadata) = &self.metadata else { return 0 };
+        let Some((_, base)) = &self.0 else { return 0 };
         let building = snapshot.operators.iter().flat_map(|(id, parts)| parts.iter().map(move |p| (id, p)));
-        let bases = building
-            .filter(|(_, part)| part.base.is_some())
-            .filter_map(|(id, part)| self.state(metadata, id, part));
+        let bases =
+            building.filter(|(_, part)| part.base.is_some()).filter_map(|(id, part)| state(base, id, part));
         let inline = bases.flat_map(|state| &state.places).map(|place| match place {
             Location::Inline(bytes) => bytes.len(),
             Location::File(_) => 0,
         });
         inline.sum()
     }
+}
+
+/// What a stored snapshot has of a state.
+fn state<'a>(stored: &'a Stored, id: &OperatorId, part: &StatePart) -> Option<&'a StateMetadata> {
+    let (_, subtask) = stored.iter().find(|(operator, _)| operator == id)?;
+    subtask.states.iter().find(|state| state.form == part.form && state.name == part.name)
 }
 
 fn describe(

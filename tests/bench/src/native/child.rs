@@ -19,9 +19,11 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 use arrow_array::UInt32Array;
 use millstream_connectors::Connectors;
-use millstream_operator::{Assignment, OperatorContext, Read, Sink, Source, Split, SplitReader, SystemClock};
+use millstream_operator::{
+    Assignment, Beginning, OperatorContext, Read, Sink, Source, Split, SplitReader, SystemClock,
+};
 use millstream_types::{
-    Attempt, Batch, JobName, MAX_WATERMARK, MIN_WATERMARK, MaxParallelism, OperatorId, SubtaskIndex,
+    Attempt, Batch, JobName, MAX_WATERMARK, MIN_WATERMARK, MaxParallelism, OperatorId, RunId, SubtaskIndex,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -95,6 +97,7 @@ fn run_threads(work: &'static Loop, threads: u32, source: &dyn Source, sink: &dy
     let (_, input) = source.outputs().swap_remove(0);
     let schema = (work.output)(&input);
     let mut splits = source.enumerator(threads)?;
+    sink.begin(&Beginning { run: RunId(0), attempt: Attempt(0), restored: false })?;
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| sync_channel(QUEUED)).unzip();
     thread::scope(|scope| {
         let mut running = Vec::new();
@@ -132,6 +135,7 @@ fn context(index: u32, threads: u32) -> OperatorContext {
         subtask: SubtaskIndex(index),
         parallelism: threads,
         max_parallelism: MaxParallelism::DEFAULT,
+        run: Default::default(),
         attempt: Attempt(0),
         parameters: Arc::default(),
         states: Arc::new([]),
