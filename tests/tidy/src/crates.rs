@@ -55,6 +55,7 @@ const NAMED_BY_ONE: &[(&str, &str)] = &[
     ("wasmtime", "host/wasm"),
     ("cranelift", "host/wasm"),
     ("quinn", "host/net"),
+    ("rcgen", "host/net"),
     ("rocksdb", "host/state-rocksdb"),
     ("librocksdb", "host/state-rocksdb"),
     ("object_store", "host/storage"),
