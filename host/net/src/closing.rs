@@ -9,8 +9,12 @@ use quinn::{Connection, ConnectionError, ReadError, TransportErrorCode, VarInt, 
 pub(crate) enum Closing {
     /// The other end, or this one, was through with it.
     Done(String),
+    /// The other end is through with the stream.
+    GivenUp(String),
     /// The other end does not want to speak to this one.
     Refused(String),
+    /// The other end is about to connect by itself.
+    Duplicate(String),
     /// This end does not trust the other one.
     Untrusted(String),
     /// What came was not what may come.
@@ -23,8 +27,9 @@ impl Closing {
     /// Closes a connection and tells the other end why.
     pub(crate) fn close(&self, connection: &Connection) {
         let code = match self {
-            Self::Done(_) => DONE,
+            Self::Done(_) | Self::GivenUp(_) => DONE,
             Self::Refused(_) | Self::Untrusted(_) => REFUSED,
+            Self::Duplicate(_) => DUPLICATE,
             Self::Violation(_) | Self::Lost(_) => VIOLATION,
         };
         connection.close(VarInt::from_u32(code), self.reason().as_bytes());
@@ -33,7 +38,9 @@ impl Closing {
     pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Done(reason)
+            | Self::GivenUp(reason)
             | Self::Refused(reason)
+            | Self::Duplicate(reason)
             | Self::Untrusted(reason)
             | Self::Violation(reason)
             | Self::Lost(reason) => reason,
@@ -51,7 +58,7 @@ impl From<ReadError> for Closing {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::ConnectionLost(error) => describe(&error),
-            ReadError::Reset(_) => Self::Done("the other end has given the stream up".into()),
+            ReadError::Reset(_) => Self::GivenUp("the other end has given the stream up".into()),
             other => Self::Lost(other.to_string()),
         }
     }
@@ -61,7 +68,7 @@ impl From<WriteError> for Closing {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::ConnectionLost(error) => describe(&error),
-            WriteError::Stopped(_) => Self::Done("the other end does not listen any more".into()),
+            WriteError::Stopped(_) => Self::GivenUp("the other end does not listen any more".into()),
             other => Self::Lost(other.to_string()),
         }
     }
@@ -75,14 +82,17 @@ pub(crate) fn describe(error: &ConnectionError) -> Closing {
             match close.error_code.into_inner() {
                 code if code == u64::from(REFUSED) => Closing::Refused(reason),
                 code if code == u64::from(VIOLATION) => Closing::Violation(reason),
+                code if code == u64::from(DUPLICATE) => Closing::Duplicate(reason),
                 _ if reason.is_empty() => Closing::Done("the other end has closed the connection".into()),
                 _ => Closing::Done(reason),
             }
         }
         ConnectionError::ConnectionClosed(close) => match alert(close.error_code) {
-            Some(alert) => {
-                Closing::Refused(certificate_problem(alert, "this process'", &close.reason_text()))
-            }
+            Some(alert) => Closing::Refused(certificate_problem(
+                alert,
+                "this process'",
+                &String::from_utf8_lossy(&close.reason),
+            )),
             None => Closing::Lost(close.to_string()),
         },
         ConnectionError::TransportError(error) => match alert(error.code) {
@@ -95,16 +105,6 @@ pub(crate) fn describe(error: &ConnectionError) -> Closing {
             Closing::Lost("it has been started anew and knows nothing of the connection".into())
         }
         other => Closing::Lost(other.to_string()),
-    }
-}
-
-trait ReasonText {
-    fn reason_text(&self) -> String;
-}
-
-impl ReasonText for quinn::ConnectionClose {
-    fn reason_text(&self) -> String {
-        String::from_utf8_lossy(&self.reason).into_owned()
     }
 }
 
@@ -132,3 +132,4 @@ fn certificate_problem(alert: u8, whose: &str, reason: &str) -> String {
 const DONE: u32 = 0;
 const REFUSED: u32 = 1;
 const VIOLATION: u32 = 2;
+const DUPLICATE: u32 = 3;

@@ -281,8 +281,10 @@ impl Link {
     fn error(&self, closing: Closing) -> ControlError {
         let peer = self.peer;
         match closing {
-            Closing::Done(reason) => ControlError::Closed { peer, reason },
-            Closing::Refused(reason) | Closing::Untrusted(reason) => ControlError::Refused { peer, reason },
+            Closing::Done(reason) | Closing::GivenUp(reason) => ControlError::Closed { peer, reason },
+            Closing::Refused(reason) | Closing::Untrusted(reason) | Closing::Duplicate(reason) => {
+                ControlError::Refused { peer, reason }
+            }
             Closing::Violation(reason) | Closing::Lost(reason) => ControlError::Lost { peer, reason },
         }
     }

@@ -19,10 +19,13 @@ use tokio::{
     task::AbortHandle,
 };
 
+use self::accept::Door;
 use crate::{
-    ControlStream, Identity, IdentityError, NodeId, Peer, Role,
+    ChannelId, ControlStream, ExecutionKey, Identity, IdentityError, NodeId, Peer, QuicTransport, Role,
+    Route,
     closing::{Closing, describe},
     handshake::{Greeted, HandshakeError, Introduction, Purpose, greet},
+    quic::{Connections, Executions},
 };
 
 /// What can be set of an endpoint.
@@ -40,6 +43,8 @@ pub struct EndpointOptions {
     pub handshake_timeout: Duration,
     /// What the system is asked to keep of what has arrived and not been read, and of what is to be sent, in bytes.
     pub socket_buffer: usize,
+    /// How long it may take until both ends of a channel between two processes are there.
+    pub opening_timeout: Duration,
     /// Handshakes at a time; whoever comes beyond that is turned away.
     pub handshakes: usize,
 }
@@ -53,6 +58,7 @@ impl Default for EndpointOptions {
             data_idle_timeout: Duration::from_secs(30),
             handshake_timeout: Duration::from_secs(5),
             socket_buffer: 4 << 20,
+            opening_timeout: Duration::from_secs(30),
             handshakes: 256,
         }
     }
@@ -117,6 +123,29 @@ pub enum ConnectError {
     Closed,
 }
 
+/// A connection that was not made.
+pub(crate) enum NotConnected {
+    /// The other end is about to connect by itself.
+    Duplicate,
+    Failed(ConnectError),
+}
+
+impl From<ConnectError> for NotConnected {
+    fn from(error: ConnectError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<NotConnected> for ConnectError {
+    fn from(error: NotConnected) -> Self {
+        match error {
+            NotConnected::Failed(error) => error,
+            // Only connections for rows are ever doubled.
+            NotConnected::Duplicate => Self::Closed,
+        }
+    }
+}
+
 /// The endpoint has been closed, here: nobody comes any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this process' endpoint is closed")]
@@ -137,7 +166,7 @@ impl Endpoint {
             .enable_all()
             .build()
             .map_err(BindError::Threads)?;
-        let _context = runtime.enter();
+        let context = runtime.enter();
         let mut server = identity.server_config()?;
         server.transport_config(tuning::server(&options)).migration(false);
         let config = EndpointConfig::default();
@@ -148,14 +177,20 @@ impl Endpoint {
             role: identity.role(),
             node: NodeId::random(),
         };
-        let mut control = identity.client_config()?;
+        let (mut control, mut data) = (identity.client_config()?, identity.client_config()?);
         control.transport_config(tuning::control(&options));
+        data.transport_config(tuning::data(&options));
         let (accepted, accepting) = mpsc::channel(UNACCEPTED);
-        runtime.spawn(accept::run(quinn.clone(), own.clone(), options.clone(), accepted));
+        let executions = Arc::<Executions>::default();
+        let connections = Connections::new(own.node, executions, options.opening_timeout);
+        let connections = Arc::new(connections);
+        let door = Door { own: own.clone(), options: options.clone(), accepted, connections };
+        let connections = door.connections.clone();
+        runtime.spawn(accept::run(quinn.clone(), Arc::new(door)));
         let address = quinn.local_addr().map_err(cannot_bind)?;
-        drop(_context);
-        let accepting = Mutex::new(accepting);
-        let inner = Inner { quinn, address, own, options, control, accepting, runtime: Some(runtime) };
+        drop(context);
+        let (accepting, runtime) = (Mutex::new(accepting), Some(runtime));
+        let inner = Inner { quinn, address, own, options, control, data, connections, accepting, runtime };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -172,6 +207,19 @@ impl Endpoint {
     /// What this process is.
     pub fn role(&self) -> Role {
         self.inner.own.role
+    }
+
+    /// The channels of an attempt at a job that have an end in this process. `routes` says of each where it leads.
+    pub fn transport(
+        &self,
+        execution: ExecutionKey,
+        routes: impl Fn(ChannelId) -> Route + Send + Sync + 'static,
+    ) -> QuicTransport {
+        QuicTransport::new(self.clone(), execution, Box::new(routes))
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
     }
 
     /// Connects to the process at `address`, which has to be an `expected`.
@@ -216,6 +264,8 @@ pub(crate) struct Inner {
     own: Introduction,
     options: EndpointOptions,
     control: ClientConfig,
+    data: ClientConfig,
+    connections: Arc<Connections>,
     accepting: Mutex<mpsc::Receiver<Greeted>>,
     /// There until it is dropped.
     runtime: Option<Runtime>,
@@ -226,6 +276,19 @@ impl Inner {
         &self.options
     }
 
+    #[cfg(test)]
+    pub(crate) fn open_connections(&self) -> usize {
+        self.quinn.open_connections()
+    }
+
+    pub(crate) fn connections(&self) -> &Arc<Connections> {
+        &self.connections
+    }
+
+    pub(crate) fn executions(&self) -> &Executions {
+        self.connections.executions()
+    }
+
     /// Runs something on the endpoint's threads until it is through, or the endpoint goes.
     pub(crate) fn spawn<F>(&self, task: F) -> tokio::task::JoinHandle<F::Output>
     where
@@ -234,13 +297,18 @@ impl Inner {
         self.runtime.as_ref().expect("it is there until the endpoint is dropped").spawn(task)
     }
 
+    /// Connects to a worker for rows.
+    pub(crate) async fn connect_data(&self, address: SocketAddr) -> Result<Greeted, NotConnected> {
+        self.connect(self.data.clone(), address, Role::Worker, Purpose::Data).await
+    }
+
     async fn connect(
         &self,
         config: ClientConfig,
         address: SocketAddr,
         expected: Role,
         purpose: Purpose,
-    ) -> Result<Greeted, ConnectError> {
+    ) -> Result<Greeted, NotConnected> {
         let (quinn, own, limit) = (self.quinn.clone(), self.own.clone(), self.options.handshake_timeout);
         let attempt = async move {
             let connecting = quinn.connect_with(config, address, &expected.dns_name(&own.cluster));
@@ -251,12 +319,15 @@ impl Inner {
             };
             match tokio::time::timeout(limit, greeted).await {
                 Ok(greeted) => greeted.map_err(|error| failed(address, expected, error)),
-                Err(_) => Err(ConnectError::Unreachable { address, reason: format!("not within {limit:?}") }),
+                Err(_) => {
+                    let reason = format!("not within {limit:?}");
+                    Err(ConnectError::Unreachable { address, reason }.into())
+                }
             }
         };
         let task = self.spawn(attempt);
         let _cancelled = AbortOnDrop(task.abort_handle());
-        task.await.unwrap_or(Err(ConnectError::Closed))
+        task.await.unwrap_or(Err(ConnectError::Closed.into()))
     }
 }
 
@@ -292,14 +363,19 @@ fn cannot_connect(address: SocketAddr, error: quinn::ConnectError) -> ConnectErr
     }
 }
 
-fn failed(address: SocketAddr, expected: Role, error: HandshakeError) -> ConnectError {
-    match error {
+fn failed(address: SocketAddr, expected: Role, error: HandshakeError) -> NotConnected {
+    let error = match error {
+        HandshakeError::Lost(Closing::Duplicate(_)) => return NotConnected::Duplicate,
         HandshakeError::Lost(
-            Closing::Refused(reason) | Closing::Violation(reason) | Closing::Done(reason),
+            Closing::Refused(reason)
+            | Closing::Violation(reason)
+            | Closing::Done(reason)
+            | Closing::GivenUp(reason),
         ) => ConnectError::Refused { address, reason },
         HandshakeError::Lost(Closing::Lost(reason)) => ConnectError::Unreachable { address, reason },
         other => ConnectError::Untrusted { address, expected, reason: other.to_string() },
-    }
+    };
+    error.into()
 }
 
 /// Connections that nobody has accepted yet.

@@ -14,6 +14,7 @@ use crate::{
     ClusterId, NodeId, Peer, Role,
     closing::{Closing, describe},
     identity::names_role,
+    quic::Connections,
 };
 
 /// What a process says of itself.
@@ -63,6 +64,8 @@ pub(crate) enum HandshakeError {
     NoWorker,
     #[error("the handshake has no end")]
     Endless,
+    #[error("this process is about to connect itself")]
+    Duplicate,
 }
 
 /// Introduces this process to the one that it has connected to.
@@ -86,13 +89,20 @@ pub(crate) async fn greet(
     Ok(Greeted { peer, purpose, connection, send, receive })
 }
 
-/// Answers whoever has connected. An error is for the caller to tell.
-pub(crate) async fn answer(connection: Connection, own: &Introduction) -> Result<Greeted, HandshakeError> {
+/// Answers whoever has connected, unless a connection to it is under way. An error is for the caller to tell.
+pub(crate) async fn answer(
+    connection: Connection,
+    own: &Introduction,
+    connections: &Connections,
+) -> Result<Greeted, HandshakeError> {
     let (mut send, mut receive) = connection.accept_bi().await.map_err(lost)?;
     let hello = read::<Hello>(&mut receive).await?;
     let (peer, purpose) = (hello.check(&connection, own)?, hello.purpose);
     if purpose == Purpose::Data && [peer.role, own.role] != [Role::Worker; 2] {
         return Err(HandshakeError::NoWorker);
+    }
+    if purpose == Purpose::Data && connections.is_duplicate(peer.node) {
+        return Err(HandshakeError::Duplicate);
     }
     write(&mut send, &Hello::new(own, purpose)).await?;
     Ok(Greeted { peer, purpose, connection, send, receive })
@@ -138,8 +148,10 @@ fn certificate(connection: &Connection) -> Option<CertificateDer<'static>> {
 
 /// Closes the connection and says why. What the other knows already is not said again.
 pub(crate) fn refuse(connection: &Connection, error: &HandshakeError) {
-    if !matches!(error, HandshakeError::Lost(_)) {
-        Closing::Refused(error.to_string()).close(connection);
+    match error {
+        HandshakeError::Lost(_) => {}
+        HandshakeError::Duplicate => Closing::Duplicate(error.to_string()).close(connection),
+        other => Closing::Refused(other.to_string()).close(connection),
     }
 }
 

@@ -15,13 +15,16 @@ mod handshake;
 mod identity;
 mod local;
 mod names;
+mod quic;
 mod transport;
+mod wire;
 
 pub use control::{ControlError, ControlReceiver, ControlSender, ControlStream};
 pub use endpoint::{BindError, ConnectError, Endpoint, EndpointClosed, EndpointOptions};
 pub use identity::{CertificateAuthority, Identity, IdentityError, IssuedCertificate};
 pub use local::LocalTransport;
 pub use names::{ClusterId, InvalidClusterId, NodeId, Peer, Role, UnknownRole};
+pub use quic::{ExecutionKey, Place, QuicTransport, Route};
 pub use transport::{
     Ahead, ChannelId, ChannelReceiver, ChannelSender, Charged, Disconnected, GateBudget, Transport,
     TransportError,

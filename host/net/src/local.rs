@@ -7,10 +7,12 @@
 //! gate. A sender that has to wait says so in `waiting` and looks once more; whoever gives credits back looks there
 //! afterwards and wakes the gate's senders. All of that is sequentially consistent, so one of the two sees the other.
 
+mod inbound_end;
+
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{
             AtomicBool, AtomicU32, AtomicU64, AtomicUsize,
             Ordering::{Relaxed, SeqCst},
@@ -23,6 +25,8 @@ use futures_util::task::AtomicWaker;
 use millstream_protocol::{Admission, CreditLedger};
 use millstream_types::StreamElement;
 use rtrb::{Consumer, Producer, RingBuffer};
+
+pub(crate) use inbound_end::InboundEnd;
 
 use crate::{
     Ahead, ChannelId, ChannelReceiver, ChannelSender, Charged, Disconnected, GateBudget, Transport,
@@ -40,6 +44,16 @@ impl LocalTransport {
     /// A transport without channels.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The sending end of a channel whose gate has been opened, for what feeds it from another process.
+    pub(crate) fn inbound(&self, channel: ChannelId) -> Result<InboundEnd, TransportError> {
+        let meeting = self.meeting(channel);
+        let end = match meeting.sender.swap(true, Relaxed) {
+            true => None,
+            false => lock(&meeting.end).take(),
+        };
+        end.map(InboundEnd::new).ok_or(TransportError::Open(channel))
     }
 
     fn meeting(&self, id: ChannelId) -> Arc<Meeting> {
@@ -139,6 +153,8 @@ struct Link {
     lane: Mutex<Vec<Event>>,
     /// How many events have ever been put into the lane.
     events: AtomicU64,
+    /// Why the sender has gone, if that is known.
+    reason: OnceLock<Arc<str>>,
 }
 
 /// What stands in the lane.
@@ -152,7 +168,8 @@ impl Link {
     fn new(exclusive: u32, gate: Arc<Gate>) -> Self {
         let ledger = AtomicU64::new(CreditLedger::new(exclusive).to_bits());
         let (sender, receiver) = (AtomicWaker::new(), AtomicWaker::new());
-        Self { exclusive, ledger, sender, receiver, gate, lane: Mutex::default(), events: AtomicU64::new(0) }
+        let (lane, events, reason) = (Mutex::default(), AtomicU64::new(0), OnceLock::new());
+        Self { exclusive, ledger, sender, receiver, gate, lane, events, reason }
     }
 
     /// What follows in the ring is seen after it.
@@ -164,10 +181,18 @@ impl Link {
 
     /// Books something of `cost` if there is credit for it.
     fn admit(&self, cost: u32) -> bool {
+        self.grant(cost, 0)
+    }
+
+    /// The same for a sender that has `unused` of the credits in use.
+    #[inline]
+    fn grant(&self, cost: u32, unused: u32) -> bool {
         loop {
             let (bits, free) = (self.ledger.load(SeqCst), self.gate.floating.load(SeqCst));
             let mut ledger = CreditLedger::from_bits(self.exclusive, bits);
-            let Admission::Admitted { floating } = ledger.handle_send(cost, free) else { return false };
+            let Admission::Admitted { floating } = ledger.handle_grant(cost, free, unused) else {
+                return false;
+            };
             if !self.gate.take(free, floating) {
                 continue;
             }
@@ -201,10 +226,17 @@ struct SenderEnd {
 }
 
 impl SenderEnd {
+    /// Gives the ring up and has the receiver see it.
+    fn leave(self) {
+        let Self { producer, link, .. } = self;
+        drop(producer);
+        link.receiver.wake();
+    }
+
     /// Sends what `element` holds, or leaves it there.
     fn try_send(&mut self, element: &mut Option<Charged>) -> Result<bool, Disconnected> {
         if self.producer.is_abandoned() {
-            return Err(Disconnected(self.id));
+            return Err(Disconnected::new(self.id));
         }
         let what = match element {
             None => return Ok(true),
@@ -284,10 +316,8 @@ impl Drop for Waiting {
 
 impl Drop for LocalSender {
     fn drop(&mut self) {
-        // The ring is given up before the receiver is woken, so that it finds it abandoned.
-        if let Some(SenderEnd { producer, link, .. }) = self.end.take() {
-            drop(producer);
-            link.receiver.wake();
+        if let Some(end) = self.end.take() {
+            end.leave();
         }
     }
 }
@@ -323,7 +353,7 @@ impl LocalReceiver {
                 Ahead::End => StreamElement::EndOfInput,
             });
         }
-        let Charged { credits, element } = self.consumer.as_mut().filter(|_| more)?.pop().ok()?;
+        let Charged { credits, element, .. } = self.consumer.as_mut().filter(|_| more)?.pop().ok()?;
         self.received += 1;
         self.unreleased = credits;
         if credits == 0 {
@@ -331,6 +361,11 @@ impl LocalReceiver {
             self.link.sender.wake();
         }
         Some(element)
+    }
+
+    #[cold]
+    fn disconnected(&self) -> Disconnected {
+        Disconnected { channel: self.id, reason: self.link.reason.get().cloned() }
     }
 
     #[inline]
@@ -357,7 +392,7 @@ impl ChannelReceiver for LocalReceiver {
         let abandoned = self.consumer.as_ref().is_none_or(Consumer::is_abandoned);
         match self.try_receive() {
             Some(element) => Poll::Ready(Ok(element)),
-            None if abandoned => Poll::Ready(Err(Disconnected(self.id))),
+            None if abandoned => Poll::Ready(Err(self.disconnected())),
             None => Poll::Pending,
         }
     }
@@ -410,8 +445,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use crate::conformance::{self, Sides};
+
     #[test]
     fn conforms() {
-        crate::conformance::run(super::LocalTransport::new);
+        conformance::run(|| {
+            let transport = Arc::new(super::LocalTransport::new());
+            Sides { sending: transport.clone(), receiving: transport, patience: Duration::ZERO }
+        });
     }
 }

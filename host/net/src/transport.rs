@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -57,10 +58,30 @@ const ELEMENTS_OF_A_GATE: usize = 4096;
 const MOST_ELEMENTS: usize = 256;
 const FEWEST_ELEMENTS: usize = 16;
 
-/// The other end is gone: its subtask has ended or failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the other end of {0} is gone")]
-pub struct Disconnected(pub ChannelId);
+/// The other end is gone: its subtask has ended or failed, or the way to it is cut.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the other end of {channel} is gone{}", Because(.reason))]
+pub struct Disconnected {
+    /// Which channel.
+    pub channel: ChannelId,
+    /// What is known of it beyond that; of a subtask of this process others tell.
+    pub reason: Option<Arc<str>>,
+}
+
+impl Disconnected {
+    /// Of a channel whose other end has gone by itself.
+    pub fn new(channel: ChannelId) -> Self {
+        Self { channel, reason: None }
+    }
+}
+
+struct Because<'a>(&'a Option<Arc<str>>);
+
+impl fmt::Display for Because<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_deref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
+    }
+}
 
 /// A channel that cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,6 +89,9 @@ pub enum TransportError {
     /// Somebody has this end already.
     #[error("{0} is open already")]
     Open(ChannelId),
+    /// The end is to be opened by another process.
+    #[error("{0} has the end that was to be opened in another process")]
+    Elsewhere(ChannelId),
 }
 
 /// Opens both ends of channels. The ends find each other by id, in whatever order they are opened.
@@ -87,6 +111,8 @@ pub trait Transport: Send + Sync {
 #[derive(Clone, Debug)]
 pub struct Charged {
     pub(crate) credits: u32,
+    /// What it costs on its way to another process; 0 while nobody has asked.
+    pub(crate) wire_credits: u32,
     pub(crate) element: StreamElement,
 }
 
@@ -96,11 +122,16 @@ impl From<StreamElement> for Charged {
             StreamElement::Batch(batch) => credits_for(batch.retained_bytes()),
             _ => 0,
         };
-        Self { credits, element }
+        Self { credits, wire_credits: 0, element }
     }
 }
 
 impl Charged {
+    /// What has arrived from another process, with what it was charged there.
+    pub(crate) fn arrived(element: StreamElement, credits: u32) -> Self {
+        Self { credits, wire_credits: 0, element }
+    }
+
     /// The element.
     pub fn element(&self) -> &StreamElement {
         &self.element

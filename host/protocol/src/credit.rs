@@ -58,9 +58,15 @@ impl CreditLedger {
 
     /// Asks to send something of `cost` while `floating` credits of the gate are free, and books it if admitted.
     pub fn handle_send(&mut self, cost: u32, floating: u32) -> Admission {
+        self.handle_grant(cost, floating, 0)
+    }
+
+    /// The same for a sender elsewhere that is granted `cost` credits ahead: of those in use, `unused` have been granted and
+    /// nothing has come for them, so that the channel is empty if these are all.
+    pub fn handle_grant(&mut self, cost: u32, floating: u32, unused: u32) -> Admission {
         let own = (self.exclusive + self.borrowed).saturating_sub(self.in_use);
         let missing = cost.saturating_sub(own);
-        if missing > floating && self.in_use > 0 {
+        if missing > floating && self.in_use > unused {
             return Admission::Wait;
         }
         let taken = missing.min(floating);

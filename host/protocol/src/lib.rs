@@ -5,6 +5,7 @@ mod alignment;
 mod barrier;
 mod checkpoint;
 mod credit;
+mod grant;
 mod restart;
 mod valve;
 
@@ -15,5 +16,6 @@ pub use checkpoint::{
     Participants, RequestRefused,
 };
 pub use credit::{Admission, CREDIT_BYTES, CreditLedger, credits_for};
+pub use grant::{Ask, GrantBook, Overrun};
 pub use restart::{RestartDecision, RestartStrategy, Restarts};
 pub use valve::{Valve, ValveEvents};

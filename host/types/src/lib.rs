@@ -30,7 +30,7 @@ pub use manifest::{
     Accumulator, Carry, Clock, Column, Distribution, Function, FunctionKind, Input, Lifecycle,
     MANIFEST_VERSION, Manifest, ManifestError, Module, Output, Parameter, Redistribution, State, StateKind,
 };
-pub use positions::{Positions, RecordNumbers, RecordUnit};
+pub use positions::{PortablePositions, Positions, RecordNumbers, RecordUnit};
 pub use schema::{DataType, Field, ParseTypeError, Schema};
 pub use state_files::{StateFile, StateFiles};
 pub use state_part::{ChunkKind, Dealing, SnapshotRequest, StateChunk, StateForm, StatePart};

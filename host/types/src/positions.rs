@@ -7,9 +7,10 @@
 use std::{fmt, sync::Arc};
 
 use arrow_buffer::ScalarBuffer;
+use serde::{Deserialize, Serialize};
 
 /// What the records of a source are numbered by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RecordUnit {
     /// Lines of a text file, on which a record starts, from 1.
     Line,
@@ -20,7 +21,7 @@ pub enum RecordUnit {
 }
 
 /// The numbers of records, ascending.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RecordNumbers {
     /// `first`, `first + stride` and so on.
     Even {
@@ -40,7 +41,9 @@ pub enum RecordNumbers {
 impl RecordNumbers {
     fn bounds(&self) -> (u64, u64) {
         match self {
-            Self::Even { first, stride, rows } => (*first, first + stride * rows.saturating_sub(1) as u64),
+            Self::Even { first, stride, rows } => {
+                (*first, first.wrapping_add(stride.wrapping_mul(rows.saturating_sub(1) as u64)))
+            }
             Self::Each(numbers) => {
                 (numbers.first().copied().unwrap_or_default(), numbers.last().copied().unwrap_or_default())
             }
@@ -50,7 +53,7 @@ impl RecordNumbers {
 
     fn number(&self, row: usize) -> Option<u64> {
         match self {
-            Self::Even { first, stride, .. } => Some(first + stride * row as u64),
+            Self::Even { first, stride, .. } => Some(first.wrapping_add(stride.wrapping_mul(row as u64))),
             Self::Each(numbers) => numbers.get(row).copied(),
             Self::Within(..) => None,
         }
@@ -79,13 +82,34 @@ struct ReadRows {
 }
 
 /// Numbers of one place, bounds included; of others too if `more` is set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Range {
     place: Arc<str>,
     unit: RecordUnit,
     first: u64,
     last: u64,
     more: bool,
+}
+
+/// Positions on their way to another process: what is known of the rows, and nothing that they refer to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortablePositions(Portable);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Portable {
+    /// Rows of one place.
+    Rows { place: Arc<str>, unit: RecordUnit, numbers: RecordNumbers },
+    /// Rows from anywhere within these.
+    Within(Arc<[Range]>),
+}
+
+impl From<PortablePositions> for Positions {
+    fn from(portable: PortablePositions) -> Self {
+        match portable.0 {
+            Portable::Rows { place, unit, numbers } => Self::read(place, unit, numbers),
+            Portable::Within(ranges) => Self(Kind::Within(ranges)),
+        }
+    }
 }
 
 /// As many places are told apart of rows that come from several.
@@ -135,6 +159,37 @@ impl Positions {
         Self(Kind::Within(self.ranges()))
     }
 
+    /// Of the first `rows` rows, for another process. Where each row has a number of its own, it keeps it, unless they do
+    /// not ascend.
+    pub fn portable(&self, rows: usize) -> PortablePositions {
+        let rows_of = |read: &ReadRows, numbers| {
+            PortablePositions(Portable::Rows { place: read.place.clone(), unit: read.unit, numbers })
+        };
+        match &self.0 {
+            Kind::Read { read, offset } => {
+                if let RecordNumbers::Even { first, stride, .. } = read.numbers {
+                    let first = first.wrapping_add(stride.wrapping_mul(*offset as u64));
+                    return rows_of(read, RecordNumbers::Even { first, stride, rows });
+                }
+                let numbers = (*offset..offset + rows).map(|row| read.numbers.number(row));
+                if let Some(numbers) = ascending(numbers) {
+                    return rows_of(read, RecordNumbers::Each(numbers));
+                }
+            }
+            Kind::Picked { from, rows: picked, offset } => {
+                if let Kind::Read { read, offset: start } = &from.0
+                    && let Some(picked) = picked.get(*offset..offset + rows)
+                    && let Some(numbers) =
+                        ascending(picked.iter().map(|&row| read.numbers.number(start + row as usize)))
+                {
+                    return rows_of(read, RecordNumbers::Each(numbers));
+                }
+            }
+            Kind::Within(_) => {}
+        }
+        PortablePositions(Portable::Within(self.ranges()))
+    }
+
     /// The ranges of several batches together; none if nothing is known of one of them.
     pub(crate) fn concat<'a>(all: impl IntoIterator<Item = Option<&'a Positions>>) -> Option<Self> {
         let mut together: Vec<Range> = Vec::new();
@@ -154,6 +209,12 @@ impl Positions {
             }
         }
     }
+}
+
+/// The numbers, if there is one each and none is before its predecessor.
+fn ascending(numbers: impl Iterator<Item = Option<u64>>) -> Option<Vec<u64>> {
+    let numbers: Vec<u64> = numbers.collect::<Option<_>>()?;
+    numbers.is_sorted().then_some(numbers)
 }
 
 /// Widens the range of the same place, or adds another one while there are few.
@@ -229,6 +290,33 @@ mod tests {
         );
         let within = Positions::read("events".into(), RecordUnit::Record, RecordNumbers::Within(3, 8));
         assert_eq!(within.slice(2).of(1), "events: records 3 to 8");
+    }
+
+    #[test]
+    fn what_is_known_travels() {
+        let check = |positions: &Positions, rows: usize| {
+            let there = Positions::from(positions.portable(rows));
+            let of = |positions: &Positions| (0..rows).map(|row| positions.of(row)).collect::<Vec<_>>();
+            assert_eq!(of(&there), of(positions));
+            there.to_string()
+        };
+        let read = lines("a.csv", 2, 10);
+        assert_eq!(check(&read, 10), "a.csv: lines 2 to 11");
+        assert_eq!(check(&read.slice(4), 3), "a.csv: lines 6 to 8");
+        assert_eq!(check(&read.pick(&vec![1, 5, 9].into()).slice(1), 2), "a.csv: lines 7 to 11");
+        let each = Positions::read("b".into(), RecordUnit::Row, RecordNumbers::Each(vec![1, 5, 9]));
+        assert_eq!(check(&each.slice(1), 2), "b: rows 5 to 9");
+        let within = Positions::read("c".into(), RecordUnit::Row, RecordNumbers::Within(3, 8));
+        assert_eq!(check(&within, 4), "c: rows 3 to 8");
+        let unordered = read.pick(&vec![5, 1].into());
+        assert_eq!(
+            Positions::from(unordered.portable(2)).of(0),
+            "a.csv: lines 2 to 11",
+            "the range is known"
+        );
+        let twice = read.pick(&vec![1, 5].into()).pick(&vec![1].into());
+        assert_eq!(Positions::from(twice.portable(1)).of(0), "a.csv: lines 2 to 11");
+        assert!(Positions::from(each.portable(9)).of(0).starts_with("b: rows"), "there are not so many");
     }
 
     #[test]

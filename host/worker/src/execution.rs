@@ -315,7 +315,7 @@ mod tests {
     }
 
     fn consequence() -> SubtaskEnd {
-        let source = millstream_net::Disconnected(millstream_net::ChannelId { edge: 0, from: 0, to: 0 });
+        let source = millstream_net::Disconnected::new(millstream_net::ChannelId { edge: 0, from: 0, to: 0 });
         SubtaskEnd::Failed(TaskError::Disconnected { subtask: "b[0]".into(), source })
     }
 

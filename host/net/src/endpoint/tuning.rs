@@ -23,6 +23,11 @@ pub(super) fn control(options: &EndpointOptions) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
+/// For connections that rows travel over and that this process opens.
+pub(super) fn data(options: &EndpointOptions) -> Arc<TransportConfig> {
+    Arc::new(common(options.data_idle_timeout))
+}
+
 fn common(idle: Duration) -> TransportConfig {
     let mut discovery = MtuDiscoveryConfig::default();
     discovery.upper_bound(LARGEST_PACKET);
@@ -32,6 +37,8 @@ fn common(idle: Duration) -> TransportConfig {
         .keep_alive_interval(Some(idle / KEEP_ALIVES))
         .mtu_discovery_config(Some(discovery))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
+        .receive_window(VarInt::from_u32(WINDOW))
+        .send_window(u64::from(WINDOW))
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(None);
@@ -40,5 +47,7 @@ fn common(idle: Duration) -> TransportConfig {
 
 const LARGEST_PACKET: u16 = 6_500;
 const STREAM_WINDOW: u32 = 1 << 20;
+/// What may be under way on all streams of a connection, and be kept of a peer that sends without being asked.
+const WINDOW: u32 = 32 << 20;
 /// How often a peer is asked for a sign of life before it is held to be lost.
 const KEEP_ALIVES: u32 = 4;

@@ -1,0 +1,145 @@
+//! Bytes to rows. Whoever sent them may be anybody.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, StringViewArray,
+    builder::make_view,
+    types::{
+        ArrowPrimitiveType, Date32Type, Float32Type, Float64Type, Int32Type, Int64Type,
+        TimestampMillisecondType,
+    },
+};
+use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
+use bytes::Buf;
+use millstream_types::{Batch, DataType, NO_TIME, Schema};
+
+use super::{ColumnDescription, Description, UNTIMED_ROWS};
+use crate::wire::frame::{FrameError, Kind, Payload};
+
+/// The rows of a payload, which have to have the columns of the channel.
+pub(crate) fn decode(mut payload: Payload, schema: &Schema) -> Result<Batch, FrameError> {
+    read(&mut payload, schema).map_err(|problem| FrameError::Undecodable { kind: Kind::Batch, problem })
+}
+
+fn read(payload: &mut Payload, schema: &Schema) -> Result<Batch, String> {
+    let description = read_description(payload, schema)?;
+    let rows = description.rows as usize;
+    let times = match description.timed {
+        true => ScalarBuffer::new(take(payload, rows * 8), 0, rows),
+        false => vec![NO_TIME; rows].into(),
+    };
+    let columns = description.columns.iter().zip(schema.fields());
+    let column = |(column, field): (&ColumnDescription, &millstream_types::Field)| {
+        read_column(payload, rows, *column, field.data_type)
+            .map_err(|problem| format!("column `{}`: {problem}", field.name))
+    };
+    let columns = columns.map(column).collect::<Result<Vec<_>, _>>()?;
+    let batch = Batch::new(schema, columns, times).map_err(|error| error.to_string())?;
+    Ok(batch.with_positions(description.positions.map(Into::into)))
+}
+
+/// Nothing is allocated for the buffers before their sizes are known to be those of the payload.
+fn read_description(payload: &mut Payload, schema: &Schema) -> Result<Description, String> {
+    let length = payload.try_get_u32_le().map_err(|error| error.to_string())? as usize;
+    if length > payload.remaining() {
+        return Err(format!("a description of {length} bytes in {}", payload.remaining()));
+    }
+    let bytes = payload.copy_to_bytes(length);
+    let (description, rest) =
+        postcard::take_from_bytes::<Description>(&bytes).map_err(|error| error.to_string())?;
+    if !rest.is_empty() {
+        return Err(format!("{} bytes are left over behind the description", rest.len()));
+    }
+    if description.columns.len() != schema.len() {
+        return Err(format!("{} columns, and the channel has {}", description.columns.len(), schema.len()));
+    }
+    if !description.timed && description.rows > UNTIMED_ROWS {
+        return Err(format!("{} rows without event times", description.rows));
+    }
+    match description.buffers(schema) {
+        Some(expected) if expected == payload.remaining() as u64 => Ok(description),
+        Some(expected) => {
+            Err(format!("{} bytes of buffers, and {expected} are described", payload.remaining()))
+        }
+        None => Err("more is described than there can be".to_owned()),
+    }
+}
+
+fn read_column(
+    payload: &mut Payload,
+    rows: usize,
+    column: ColumnDescription,
+    data_type: DataType,
+) -> Result<ArrayRef, String> {
+    let nulls = column.nulls.then(|| NullBuffer::new(take_bits(payload, rows)));
+    Ok(match data_type {
+        DataType::Boolean => Arc::new(BooleanArray::new(take_bits(payload, rows), nulls)),
+        DataType::Int32 => numbers::<Int32Type>(payload, rows, nulls),
+        DataType::Int64 => numbers::<Int64Type>(payload, rows, nulls),
+        DataType::Float32 => numbers::<Float32Type>(payload, rows, nulls),
+        DataType::Float64 => numbers::<Float64Type>(payload, rows, nulls),
+        DataType::Date => numbers::<Date32Type>(payload, rows, nulls),
+        DataType::Timestamp => {
+            let values = take(payload, rows * 8);
+            let values = ScalarBuffer::new(values, 0, rows);
+            Arc::new(PrimitiveArray::<TimestampMillisecondType>::new(values, nulls).with_timezone("UTC"))
+        }
+        DataType::Utf8 => {
+            let (views, values) = views(payload, rows, column, nulls.as_ref())?;
+            // It looks at every value: that it is UTF-8, and where its view says.
+            let array = StringViewArray::try_new(views, vec![values], nulls);
+            Arc::new(array.map_err(|error| error.to_string())?)
+        }
+        DataType::Binary => {
+            let (views, values) = views(payload, rows, column, nulls.as_ref())?;
+            let array = BinaryViewArray::try_new(views, vec![values], nulls);
+            Arc::new(array.map_err(|error| error.to_string())?)
+        }
+    })
+}
+
+fn numbers<T: ArrowPrimitiveType>(payload: &mut Payload, rows: usize, nulls: Option<NullBuffer>) -> ArrayRef {
+    let values = ScalarBuffer::new(take(payload, rows * size_of::<T::Native>()), 0, rows);
+    Arc::new(PrimitiveArray::<T>::new(values, nulls))
+}
+
+/// Views of values that lie behind each other.
+fn views(
+    payload: &mut Payload,
+    rows: usize,
+    column: ColumnDescription,
+    nulls: Option<&NullBuffer>,
+) -> Result<(ScalarBuffer<u128>, Buffer), String> {
+    let lengths: ScalarBuffer<u32> = ScalarBuffer::new(take(payload, rows * 4), 0, rows);
+    let values = take(payload, column.bytes as usize);
+    let mut views = Vec::with_capacity(rows);
+    let mut offset = 0usize;
+    for (row, &length) in lengths.iter().enumerate() {
+        if length > 0 && nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            return Err(format!("row {row} has no value, and one of {length} bytes"));
+        }
+        let end = offset + length as usize;
+        let Some(value) = values.get(offset..end) else {
+            return Err(format!("the values end before that of row {row}"));
+        };
+        // All values together are less than 4 GiB.
+        views.push(make_view(value, 0, offset as u32));
+        offset = end;
+    }
+    if offset != values.len() {
+        return Err(format!("{} bytes belong to no row", values.len() - offset));
+    }
+    Ok((views.into(), values))
+}
+
+fn take_bits(payload: &mut Payload, rows: usize) -> BooleanBuffer {
+    BooleanBuffer::new(take(payload, rows.div_ceil(8)), 0, rows)
+}
+
+/// The next bytes, which are there, in a buffer of their own.
+fn take(payload: &mut Payload, length: usize) -> Buffer {
+    let mut buffer = MutableBuffer::from_len_zeroed(length);
+    payload.copy_to_slice(buffer.as_slice_mut());
+    buffer.into()
+}
