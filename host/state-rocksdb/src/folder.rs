@@ -30,8 +30,11 @@ impl StateFolder {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
-                    let lock = File::create(path.join(LOCK))?;
+                    // It gets its name once it is locked: whoever finds it unlocked takes the folder away.
+                    let unnamed = path.join(LOCK_IN_THE_MAKING);
+                    let lock = File::create(&unnamed)?;
                     lock.lock()?;
+                    fs::rename(unnamed, path.join(LOCK))?;
                     return Ok(Self { path, next: AtomicU64::new(0), _lock: lock });
                 }
             }
@@ -82,10 +85,18 @@ fn remove(path: &Path) {
 /// How the names of folders start.
 const PREFIX: &str = "millstream-state-";
 const LOCK: &str = "lock";
+const LOCK_IN_THE_MAKING: &str = "lock.new";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_that_are_made_at_once_leave_each_other_alone() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let make = || (0..200).for_each(|_| drop(StateFolder::create(parent.path()).expect("a folder")));
+        std::thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(make)));
+    }
 
     #[test]
     fn folders_end_with_their_jobs() {
