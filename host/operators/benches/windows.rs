@@ -136,7 +136,7 @@ fn operator(assigner: WindowAssigner) -> Box<dyn Operator> {
         metrics: Arc::default(),
         clock: Arc::new(SystemClock),
     };
-    window_operator(spec, Box::new(CountAndSum), ctx)
+    window_operator(spec, Box::new(CountAndSum), ctx, &|| None)
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

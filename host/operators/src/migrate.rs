@@ -2,7 +2,7 @@
 
 use millstream_operator::{FunctionError, StoredValues, UserFunction};
 use millstream_state::{StateError, folded, join_columns, replace_rows, rows_of};
-use millstream_types::{State, StateChunk, StatePart};
+use millstream_types::{State, StateChunk, StateForm, StatePart};
 
 use crate::Calls;
 
@@ -34,6 +34,7 @@ pub(crate) async fn migrated(
     for part in parts {
         let takes_over = |state: &&State| {
             state.name == part.name
+                && part.form != StateForm::Store
                 && part.version < state.version
                 && state.migrates_from.contains(&part.version)
         };

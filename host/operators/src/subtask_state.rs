@@ -32,6 +32,13 @@ pub(crate) fn take_parts(name: &str, form: StateForm, parts: &mut Vec<StatePart>
     parts.extract_if(.., |part| part.form == form && part.name == name).collect()
 }
 
+/// The same with the parts that are images of a store, which come first, as they have to be restored.
+pub(crate) fn take_state(name: &str, form: StateForm, parts: &mut Vec<StatePart>) -> Vec<StatePart> {
+    let mut own = take_parts(name, StateForm::Store, parts);
+    own.extend(take_parts(name, form, parts));
+    own
+}
+
 /// Expects that a snapshot has nothing more.
 pub(crate) fn nothing_left(parts: Vec<StatePart>) -> Result<(), StateError> {
     match parts.into_iter().next() {

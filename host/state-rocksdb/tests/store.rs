@@ -4,8 +4,8 @@ use std::path::Path;
 
 use arrow_array::{Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
 use millstream_state::{
-    BackingStore, ByteRows, CacheOptions, CachedBackend, KeyedBackend, ReadTables, StateError, Table,
-    conformance,
+    BackingStore, ByteRows, CacheOptions, CachedBackend, KeyedBackend, Overflow, ReadTables, StateError,
+    Table, conformance,
 };
 use millstream_state_rocksdb::{OpenImage, RocksMemory, RocksStore, StateFolder};
 use millstream_types::{
@@ -36,6 +36,19 @@ fn conforms_whatever_fits() {
     }
     let left = std::fs::read_dir(folder.path()).expect("it is there").count();
     assert_eq!(left, 1, "of all stores that are gone, but for the lock");
+}
+
+#[test]
+fn windows_and_sessions_conform_whatever_fits() {
+    let parent = tempfile::tempdir().expect("a folder");
+    let folder = StateFolder::create(parent.path()).expect("a folder");
+    let rocks = RocksMemory::new(8 << 20, 1);
+    let make = |memory| {
+        let store = RocksStore::new(folder.next(), &[], &rocks);
+        Overflow::new(Box::new(store), CacheOptions { max: max(), memory })
+    };
+    conformance::run_windows(&make, open);
+    conformance::run_sessions(&make, open);
 }
 
 fn write(backend: &mut CachedBackend, numbers: std::ops::Range<i64>) {

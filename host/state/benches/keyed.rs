@@ -174,7 +174,7 @@ fn windows(c: &mut Criterion<CpuTime>) {
     group.bench_function("add, 100000 keys", |b| {
         b.iter(|| {
             at = (at + 1) % BATCHES;
-            state.begin(ROWS);
+            state.begin(ROWS).expect("in memory");
             state.resolve(window, &keys_of_batch[at], None).expect("in memory");
             let sums = count(&state.read().expect("in memory"), &state.grouping().group_of_row);
             state.write(&sums, &[]).expect("fits");
@@ -200,7 +200,7 @@ fn windows(c: &mut Criterion<CpuTime>) {
 fn filled(keys_of_batch: &[EncodedKeys], window: Window) -> MemoryAccumulators {
     let mut state = MemoryAccumulators::new(&sum());
     for keys in &keys_of_batch[..64] {
-        state.begin(ROWS);
+        state.begin(ROWS).expect("in memory");
         state.resolve(window, keys, None).expect("in memory");
         let sums = count(&state.read().expect("in memory"), &state.grouping().group_of_row);
         state.write(&sums, &[]).expect("fits");

@@ -23,7 +23,7 @@ mod maps;
 mod marks;
 mod read;
 mod restore;
-mod sweep;
+pub(crate) mod sweep;
 #[cfg(test)]
 mod tests;
 mod write;

@@ -105,6 +105,10 @@ impl SlotStore for CellStore {
 }
 
 impl SessionStore for CellStore {
+    fn bytes(&self) -> (usize, usize) {
+        (self.rows.bytes_per_slot(), self.rows.bytes_elsewhere())
+    }
+
     fn is_present(&self, slot: u32) -> bool {
         CellStore::is_present(self, slot)
     }

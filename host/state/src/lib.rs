@@ -27,6 +27,7 @@ mod memory_contents;
 mod memory_sessions;
 mod namespaces;
 mod operator_state;
+mod overflow;
 mod prefetch;
 mod row_codec;
 mod row_store;
@@ -60,14 +61,15 @@ pub use memory_backend::MemoryBackend;
 pub use memory_contents::MemoryContents;
 pub use memory_sessions::{MemorySessionAccumulators, MemorySessionContents};
 pub use operator_state::OperatorState;
+pub use overflow::{Overflow, Overflows};
 pub use row_codec::ROW_FORMAT;
 pub use session_state::{SessionAccumulators, SessionContents, SessionSlice, SessionState};
 pub use snapshot::{EVENT_TIMERS, EXPIRIES, PROCESSING_TIMERS, item_chunks, items_of};
-pub use store_image::{ImageReader, StoreHeader, WriteChunk};
+pub use store_image::{ImageReader, KEYED_STORE, StoreHeader, StoredState, WriteChunk};
 pub use stored::{
     ChannelContent, decode_channel, encode_channel, evolve_part, replace_rows, rows_of, show_part,
 };
 pub use window_state::{
-    AccumulatorSlice, CallWindow, ContentSlice, Cursor, MergeStep, WindowAccumulators, WindowContents,
-    WindowState,
+    AccumulatorSlice, CallWindow, ContentSlice, Cursor, MergeStep, StateName, WindowAccumulators,
+    WindowContents, WindowState,
 };

@@ -75,6 +75,17 @@ impl ListStore {
         Ok(Runs { offsets, items: reader.finish() })
     }
 
+    /// Lists that have been read, as runs.
+    pub(crate) fn decode(&self, lists: &[(u32, Vec<u8>)]) -> Result<Runs, StateError> {
+        let mut offsets = vec![0];
+        let mut reader = self.codec.reader(lists.len());
+        for (rows, bytes) in lists {
+            reader.read_all(bytes, *rows as usize)?;
+            offsets.push(reader.rows() as u32);
+        }
+        Ok(Runs { offsets, items: reader.finish() })
+    }
+
     /// Appends the rows of one slot to another's and empties it.
     pub(crate) fn move_rows(&mut self, from: u32, into: u32) {
         let moved = std::mem::take(&mut self.lists[from as usize]);
@@ -103,6 +114,12 @@ impl SlotStore for ListStore {
 }
 
 impl WindowStore for ListStore {
+    const IN_PIECES: bool = true;
+
+    fn bytes(&self) -> usize {
+        self.lists.len() * Self::BYTES_PER_SLOT + self.bytes
+    }
+
     fn clear(&mut self) {
         self.lists.clear();
         self.bytes = 0;
@@ -115,6 +132,10 @@ impl WindowStore for ListStore {
 }
 
 impl SessionStore for ListStore {
+    fn bytes(&self) -> (usize, usize) {
+        (Self::BYTES_PER_SLOT, self.bytes)
+    }
+
     fn is_present(&self, slot: u32) -> bool {
         self.rows(slot) > 0
     }

@@ -1,4 +1,4 @@
-//! Accumulators of windows in memory.
+//! Accumulators of windows in memory, and what has no room there in a store.
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use millstream_types::{
@@ -6,34 +6,43 @@ use millstream_types::{
 };
 
 use crate::{
-    AccumulatorSlice, CallWindow, Cursor, Grouping, MergeStep, StateError, WindowAccumulators, WindowState,
-    join, namespaces::Namespaces, row_store::RowStore, shape, snapshot,
+    AccumulatorSlice, CallWindow, Cursor, Grouping, MergeStep, Overflow, StateError, StateName,
+    WindowAccumulators, WindowState, join, namespaces::Namespaces, row_store::RowStore, shape,
+    value_state::interleave_columns, window_state::Place,
 };
 
-/// Accumulators of windows in memory: rows by slot, gathered and scattered.
+/// Accumulators of windows: rows by slot, gathered and scattered.
 ///
 /// Every key of a window has an accumulator, but for those that are new in the current call.
 pub struct MemoryAccumulators {
-    columns: Vec<Column>,
     windows: Namespaces<RowStore>,
-    /// The window and slots of the last merge step.
-    merging: Option<(Window, Vec<u32>)>,
+    merging: Option<Merging>,
     merge_grouping: Grouping,
+}
+
+/// The last merge step.
+struct Merging {
+    into: Window,
+    /// The slots of the accumulators that are merged into.
+    slots: Vec<u32>,
+    /// The window that is not merged to its end.
+    from: Option<Window>,
 }
 
 impl MemoryAccumulators {
     /// No window yet; accumulators of these columns.
     pub fn new(columns: &[Column]) -> Self {
-        Self {
-            columns: columns.to_vec(),
-            windows: Namespaces::new(columns),
-            merging: None,
-            merge_grouping: Grouping::default(),
-        }
+        Self::with_overflow(columns, None)
+    }
+
+    /// The same with a place for what has no room in memory.
+    pub fn with_overflow(columns: &[Column], overflow: Option<Overflow>) -> Self {
+        let windows = Namespaces::new(columns, overflow);
+        Self { windows, merging: None, merge_grouping: Grouping::default() }
     }
 
     fn no_rows(&self) -> Columns {
-        RowStore::new(&self.columns).read(&[])
+        self.windows.no_rows()
     }
 
     /// Which groups of the call are not new in it.
@@ -50,8 +59,8 @@ impl MemoryAccumulators {
 }
 
 impl WindowState for MemoryAccumulators {
-    fn begin(&mut self, rows: usize) {
-        self.windows.begin(rows);
+    fn begin(&mut self, rows: usize) -> Result<(), StateError> {
+        self.windows.begin(rows)
     }
 
     fn resolve(
@@ -60,8 +69,7 @@ impl WindowState for MemoryAccumulators {
         keys: &EncodedKeys,
         rows: Option<&[u32]>,
     ) -> Result<(), StateError> {
-        self.windows.resolve(window, keys, rows);
-        Ok(())
+        self.windows.resolve(window, keys, rows)
     }
 
     fn grouping(&self) -> &Grouping {
@@ -81,12 +89,11 @@ impl WindowState for MemoryAccumulators {
     }
 
     fn keys_of(&self, window: Window) -> usize {
-        self.windows.get(window).map_or(0, |n| n.keys.len())
+        self.windows.keys_of(window)
     }
 
     fn clear(&mut self, window: Window) -> Result<(), StateError> {
-        self.windows.clear(window);
-        Ok(())
+        self.windows.clear(window)
     }
 
     fn remove_groups(&mut self, groups: &[u32]) -> Result<(), StateError> {
@@ -96,16 +103,15 @@ impl WindowState for MemoryAccumulators {
 
     fn snapshot(
         &mut self,
-        name: &str,
+        name: StateName<'_>,
         max: MaxParallelism,
         _request: &SnapshotRequest,
-    ) -> Result<StatePart, StateError> {
-        Ok(snapshot::part(name, StateForm::Accumulators, &self.columns, self.windows.chunks(max)))
+    ) -> Result<Vec<StatePart>, StateError> {
+        self.windows.snapshot(name, StateForm::Accumulators, max)
     }
 
     fn restore(&mut self, part: &StatePart) -> Result<(), StateError> {
-        snapshot::check(part, &self.columns)?;
-        part.chunks.iter().try_for_each(|chunk| self.windows.restore(&chunk.bytes))
+        self.windows.restore_part(part, StateForm::Accumulators)
     }
 }
 
@@ -120,7 +126,7 @@ impl WindowAccumulators for MemoryAccumulators {
 
     fn write(&mut self, accumulators: &Columns, skipped: &[u32]) -> Result<(), StateError> {
         let groups = self.windows.grouping.groups();
-        shape::check(NAME, &self.columns, accumulators, groups)?;
+        shape::check(NAME, &self.windows.columns, accumulators, groups)?;
         if skipped.is_empty() {
             self.windows.for_each_part(|namespace, groups, slots| {
                 namespace.store.write_rows(slots, accumulators, groups);
@@ -142,14 +148,8 @@ impl WindowAccumulators for MemoryAccumulators {
         Ok(())
     }
 
-    fn scan(&self, window: Window, cursor: Cursor, limit: usize) -> Result<AccumulatorSlice, StateError> {
-        let Some(namespace) = self.windows.get(window) else {
-            let accumulators = self.no_rows();
-            return Ok(AccumulatorSlice { keys: EncodedKeys::new(), accumulators, next: None });
-        };
-        let (slots, next) = namespace.slots_from(cursor, limit);
-        let accumulators = namespace.store.read(&slots);
-        Ok(AccumulatorSlice { keys: namespace.keys_at(&slots), accumulators, next })
+    fn scan(&mut self, window: Window, cursor: Cursor, limit: usize) -> Result<AccumulatorSlice, StateError> {
+        self.windows.scan(window, cursor, limit)
     }
 
     fn merge(
@@ -160,13 +160,36 @@ impl WindowAccumulators for MemoryAccumulators {
         limit: usize,
     ) -> Result<MergeStep, StateError> {
         debug_assert!(into != from, "a window merged into itself");
+        let in_memory = !self.windows.is_stored(into) && !self.windows.is_stored(from);
+        match cursor.0 {
+            Place::Slot(slot) if in_memory && !self.windows.is_large(from) => {
+                Ok(self.merge_in_memory(into, from, slot, limit))
+            }
+            _ => self.merge_by_key(into, from, cursor, limit),
+        }
+    }
+
+    fn finish_merge(&mut self, merged: &Columns) -> Result<(), StateError> {
+        let Some(Merging { into, slots, from }) = self.merging.take() else { return Ok(()) };
+        shape::check(NAME, &self.windows.columns, merged, slots.len())?;
+        if let Some(mut namespace) = self.windows.take(into) {
+            namespace.store.write(&slots, merged);
+            self.windows.put(into, namespace);
+        }
+        // The next step goes on where this one stopped.
+        self.windows.make_room(from)
+    }
+}
+
+impl MemoryAccumulators {
+    fn merge_in_memory(&mut self, into: Window, from: Window, slot: u32, limit: usize) -> MergeStep {
         let mut target = self.windows.take_or_new(into);
         let mut step = MergeStep { into: self.no_rows(), other: self.no_rows(), next: None };
         let mut merging = Vec::new();
         match self.windows.get(from) {
             Some(source) if target.keys.is_empty() => target.copy_from(source),
             Some(source) => {
-                let (slots, next) = source.slots_from(cursor, limit);
+                let (slots, next) = source.slots_from(slot, limit);
                 let grouping = &mut self.merge_grouping;
                 grouping.start(slots.len());
                 target.keys.reserve(source.keys.len());
@@ -183,18 +206,35 @@ impl WindowAccumulators for MemoryAccumulators {
             None => {}
         }
         self.windows.put(into, target);
-        self.merging = Some((into, merging));
-        Ok(step)
+        self.merging = Some(Merging { into, slots: merging, from: step.next.is_some().then_some(from) });
+        step
     }
 
-    fn finish_merge(&mut self, merged: &Columns) -> Result<(), StateError> {
-        let Some((window, slots)) = self.merging.take() else { return Ok(()) };
-        shape::check(NAME, &self.columns, merged, slots.len())?;
-        if let Some(mut namespace) = self.windows.take(window) {
-            namespace.store.write(&slots, merged);
-            self.windows.put(window, namespace);
-        }
-        Ok(())
+    /// The same where one of the windows is not in memory, or only part of it.
+    fn merge_by_key(
+        &mut self,
+        into: Window,
+        from: Window,
+        cursor: Cursor,
+        limit: usize,
+    ) -> Result<MergeStep, StateError> {
+        let AccumulatorSlice { keys, accumulators, next } = self.windows.scan(from, cursor, limit)?;
+        let mut target = self.windows.take_or_new(into);
+        let grouping = &mut self.merge_grouping;
+        grouping.start(keys.len());
+        target.keys.resolve(&keys, grouping);
+        target.store.grow(target.keys.slots());
+        self.windows.enter(into, &mut target, grouping)?;
+        // The keys of a window differ, so that each is a group of its own.
+        let new = grouping.created.iter().map(|&group| group as usize);
+        target.store.write_rows(&grouping.created_slots(), &accumulators, new);
+        let (slots, others): (Vec<u32>, Vec<(usize, usize)>) =
+            grouping.known().map(|group| (grouping.slot_of_group[group], (0, group))).unzip();
+        let other = interleave_columns(&[&accumulators], &others);
+        let step = MergeStep { into: target.store.read(&slots), other, next };
+        self.windows.put(into, target);
+        self.merging = Some(Merging { into, slots, from: step.next.is_some().then_some(from) });
+        Ok(step)
     }
 }
 

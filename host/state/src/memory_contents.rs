@@ -1,30 +1,35 @@
-//! Contents of windows in memory.
+//! Contents of windows in memory, and what has no room there in a store.
 
 use millstream_types::{
     Column, Columns, EncodedKeys, MaxParallelism, SnapshotRequest, StateForm, StatePart, Window,
 };
 
 use crate::{
-    CallWindow, ContentSlice, Cursor, Grouping, StateError, WindowContents, WindowState,
-    list_store::ListStore, namespaces::Namespaces, shape, snapshot,
+    CallWindow, ContentSlice, Cursor, Grouping, Overflow, StateError, StateName, WindowContents, WindowState,
+    list_store::ListStore, namespaces::Namespaces, shape,
 };
 
-/// Contents of windows in memory: a list of rows for each key of each window.
+/// Contents of windows: a list of rows for each key of each window. What has been evicted of a key stays where it is until
+/// it is read: rows that come later are a list of their own.
 pub struct MemoryContents {
-    columns: Vec<Column>,
     windows: Namespaces<ListStore>,
 }
 
 impl MemoryContents {
     /// No window yet; rows of these columns.
     pub fn new(columns: &[Column]) -> Self {
-        Self { columns: columns.to_vec(), windows: Namespaces::new(columns) }
+        Self::with_overflow(columns, None)
+    }
+
+    /// The same with a place for what has no room in memory.
+    pub fn with_overflow(columns: &[Column], overflow: Option<Overflow>) -> Self {
+        Self { windows: Namespaces::new(columns, overflow) }
     }
 }
 
 impl WindowState for MemoryContents {
-    fn begin(&mut self, rows: usize) {
-        self.windows.begin(rows);
+    fn begin(&mut self, rows: usize) -> Result<(), StateError> {
+        self.windows.begin(rows)
     }
 
     fn resolve(
@@ -33,8 +38,7 @@ impl WindowState for MemoryContents {
         keys: &EncodedKeys,
         rows: Option<&[u32]>,
     ) -> Result<(), StateError> {
-        self.windows.resolve(window, keys, rows);
-        Ok(())
+        self.windows.resolve(window, keys, rows)
     }
 
     fn grouping(&self) -> &Grouping {
@@ -54,38 +58,37 @@ impl WindowState for MemoryContents {
     }
 
     fn keys_of(&self, window: Window) -> usize {
-        self.windows.get(window).map_or(0, |n| n.keys.len())
+        self.windows.keys_of(window)
     }
 
     fn clear(&mut self, window: Window) -> Result<(), StateError> {
-        self.windows.clear(window);
-        Ok(())
+        self.windows.clear(window)
     }
 
     fn remove_groups(&mut self, groups: &[u32]) -> Result<(), StateError> {
+        self.windows.remove_pieces(groups)?;
         self.windows.remove_groups(groups);
         Ok(())
     }
 
     fn snapshot(
         &mut self,
-        name: &str,
+        name: StateName<'_>,
         max: MaxParallelism,
         _request: &SnapshotRequest,
-    ) -> Result<StatePart, StateError> {
-        Ok(snapshot::part(name, StateForm::Contents, &self.columns, self.windows.chunks(max)))
+    ) -> Result<Vec<StatePart>, StateError> {
+        self.windows.snapshot(name, StateForm::Contents, max)
     }
 
     fn restore(&mut self, part: &StatePart) -> Result<(), StateError> {
-        snapshot::check(part, &self.columns)?;
-        part.chunks.iter().try_for_each(|chunk| self.windows.restore(&chunk.bytes))
+        self.windows.restore_part(part, StateForm::Contents)
     }
 }
 
 impl WindowContents for MemoryContents {
     fn append(&mut self, rows: &Columns) -> Result<(), StateError> {
         let group_of_row = std::mem::take(&mut self.windows.grouping.group_of_row);
-        shape::check(NAME, &self.columns, rows, group_of_row.len())?;
+        shape::check(NAME, &self.windows.columns, rows, group_of_row.len())?;
         self.windows.for_each_part(|namespace, groups, slots| {
             let rows_of_part =
                 group_of_row.iter().enumerate().filter(|&(_, &g)| groups.contains(&(g as usize)));
@@ -98,51 +101,16 @@ impl WindowContents for MemoryContents {
         Ok(())
     }
 
-    fn rows_of_groups(&self) -> Vec<u32> {
-        let slots = &self.windows.grouping.slot_of_group;
-        let rows = self.windows.parts().flat_map(|(namespace, groups)| {
-            slots[groups].iter().map(|&slot| namespace.store.rows(slot) as u32)
-        });
-        rows.collect()
+    fn rows_of_groups(&mut self, groups: &[u32]) -> Result<Vec<u32>, StateError> {
+        self.windows.rows_of_groups(groups)
     }
 
-    fn read_groups(&self, groups: &[u32]) -> Result<ContentSlice, StateError> {
-        let (mut keys, mut offsets, mut parts) = (EncodedKeys::new(), vec![0], Vec::new());
-        for &group in groups {
-            let found = self.windows.parts().find(|(_, range)| range.contains(&(group as usize)));
-            let slot = self.windows.grouping.slot_of_group[group as usize];
-            if let Some((namespace, _)) = found {
-                keys.push(namespace.keys.key(slot), namespace.keys.table_hash(slot));
-                let run = namespace.store.read([slot].into_iter())?;
-                offsets.push(offsets.last().copied().unwrap_or(0) + run.items.rows as u32);
-                parts.push(run.items);
-            }
-        }
-        let items = crate::join::columns(&parts).unwrap_or_else(|| self.no_rows());
-        Ok(ContentSlice { keys, rows: millstream_types::Runs { offsets, items }, next: None })
+    fn read_groups(&mut self, groups: &[u32]) -> Result<ContentSlice, StateError> {
+        self.windows.read_groups(groups)
     }
 
-    fn scan(&self, window: Window, cursor: Cursor, limit: usize) -> Result<ContentSlice, StateError> {
-        let Some(namespace) = self.windows.get(window) else {
-            let rows = millstream_types::Runs { offsets: vec![0], items: self.no_rows() };
-            return Ok(ContentSlice { keys: EncodedKeys::new(), rows, next: None });
-        };
-        let (mut slots, mut rows) = (Vec::new(), 0);
-        let mut occupied =
-            (cursor.0..namespace.keys.slots() as u32).filter(|&s| namespace.keys.is_occupied(s)).peekable();
-        while let Some(slot) = occupied.next_if(|_| rows < limit) {
-            rows += namespace.store.rows(slot);
-            slots.push(slot);
-        }
-        let next = occupied.next().map(Cursor);
-        let rows = namespace.store.read(slots.iter().copied())?;
-        Ok(ContentSlice { keys: namespace.keys_at(&slots), rows, next })
-    }
-}
-
-impl MemoryContents {
-    fn no_rows(&self) -> Columns {
-        crate::row_codec::RowCodec::new(&self.columns).reader(0).finish()
+    fn scan(&mut self, window: Window, cursor: Cursor, limit: usize) -> Result<ContentSlice, StateError> {
+        self.windows.scan(window, cursor, limit)
     }
 }
 

@@ -1,18 +1,23 @@
-//! Accumulators and contents of sessions in memory.
+//! Accumulators and contents of sessions in memory, and what has no room there in a store.
 
 use millstream_types::{
     Cells, Column, Columns, EncodedKeys, MaxParallelism, Runs, SnapshotRequest, StateForm, StatePart, Window,
 };
 
 use crate::{
-    Cursor, Grouping, MergeStep, SessionAccumulators, SessionContents, SessionSlice, SessionState,
-    StateError, cell_store::CellStore, list_store::ListStore, row_codec::RowCodec, sessions::Sessions, shape,
-    slot_store::SlotStore, snapshot, value_state::interleave_columns,
+    Cursor, Grouping, MergeStep, Overflow, SessionAccumulators, SessionContents, SessionSlice, SessionState,
+    StateError, StateName,
+    cell_store::CellStore,
+    list_store::ListStore,
+    sessions::{Sessions, StoredSlice},
+    shape,
+    slot_store::SlotStore,
+    value_state::interleave_columns,
+    window_state::Place,
 };
 
-/// Accumulators of sessions in memory.
+/// Accumulators of sessions.
 pub struct MemorySessionAccumulators {
-    columns: Vec<Column>,
     sessions: Sessions<CellStore>,
     /// The accumulators of the call's groups, once merging has begun.
     merged: Option<Cells>,
@@ -25,8 +30,13 @@ pub struct MemorySessionAccumulators {
 impl MemorySessionAccumulators {
     /// No session yet; accumulators of these columns, kept for `lateness` milliseconds after a session's end.
     pub fn new(columns: &[Column], lateness: i64) -> Self {
-        let sessions = Sessions::new(columns, lateness);
-        Self { columns: columns.to_vec(), sessions, merged: None, merging: Vec::new(), steps: Vec::new() }
+        Self::with_overflow(columns, lateness, None)
+    }
+
+    /// The same with a place for what has no room in memory.
+    pub fn with_overflow(columns: &[Column], lateness: i64, overflow: Option<Overflow>) -> Self {
+        let sessions = Sessions::new(columns, lateness, overflow);
+        Self { sessions, merged: None, merging: Vec::new(), steps: Vec::new() }
     }
 
     fn slice(&self, slots: &[u32], next: Option<Cursor>) -> SessionSlice<Columns> {
@@ -62,7 +72,7 @@ impl SessionState for MemorySessionAccumulators {
         gap: i64,
         clock: i64,
     ) -> Result<Vec<u32>, StateError> {
-        let late = self.sessions.assign(keys, times, gap, clock);
+        let late = self.sessions.assign(keys, times, gap, clock)?;
         self.merged = None;
         self.plan_merges();
         Ok(late)
@@ -98,18 +108,15 @@ impl SessionState for MemorySessionAccumulators {
 
     fn snapshot(
         &mut self,
-        name: &str,
+        name: StateName<'_>,
         max: MaxParallelism,
         _request: &SnapshotRequest,
-    ) -> Result<StatePart, StateError> {
-        let chunks = self.sessions.chunks(&RowCodec::new(&self.columns), max);
-        Ok(snapshot::part(name, StateForm::SessionAccumulators, &self.columns, chunks))
+    ) -> Result<Vec<StatePart>, StateError> {
+        self.sessions.snapshot(name, StateForm::SessionAccumulators, max)
     }
 
     fn restore(&mut self, part: &StatePart) -> Result<(), StateError> {
-        snapshot::check(part, &self.columns)?;
-        let codec = RowCodec::new(&self.columns);
-        part.chunks.iter().try_for_each(|chunk| self.sessions.restore(&codec, &chunk.bytes))
+        self.sessions.restore_part(part, StateForm::SessionAccumulators)
     }
 }
 
@@ -129,7 +136,7 @@ impl SessionAccumulators for MemorySessionAccumulators {
     }
 
     fn finish_merge(&mut self, merged: &Columns) -> Result<(), StateError> {
-        shape::check(NAME, &self.columns, merged, self.merging.len())?;
+        shape::check(NAME, &self.sessions.columns, merged, self.merging.len())?;
         if let Some(cells) = &mut self.merged {
             let mut places: Vec<_> = (0..cells.values.rows).map(|group| (0, group)).collect();
             self.merging.iter().enumerate().for_each(|(i, &group)| places[group as usize] = (1, i));
@@ -145,7 +152,7 @@ impl SessionAccumulators for MemorySessionAccumulators {
 
     fn write(&mut self, accumulators: &Columns, skipped: &[u32]) -> Result<(), StateError> {
         let groups = self.sessions.grouping.groups();
-        shape::check(NAME, &self.columns, accumulators, groups)?;
+        shape::check(NAME, &self.sessions.columns, accumulators, groups)?;
         let slots = &self.sessions.grouping.slot_of_group;
         if let Some(merged) = self.merged.take() {
             self.sessions.store.write(slots, &merged);
@@ -160,28 +167,41 @@ impl SessionAccumulators for MemorySessionAccumulators {
     }
 
     fn take_due(&mut self, now: i64, limit: usize, purge: bool) -> Result<SessionSlice<Columns>, StateError> {
-        let due = self.sessions.take_due(now, at_most(limit));
+        let due = self.sessions.take_due(now, at_most(limit))?;
         let slice = self.slice(&due, None);
         due.iter().for_each(|&slot| self.sessions.leave(slot, purge));
         Ok(slice)
     }
 
-    fn scan(&self, cursor: Cursor, limit: usize) -> Result<SessionSlice<Columns>, StateError> {
-        let (slots, next) = self.sessions.scan(cursor, at_most(limit));
-        Ok(self.slice(&slots, next))
+    fn scan(&mut self, cursor: Cursor, limit: usize) -> Result<SessionSlice<Columns>, StateError> {
+        match cursor.0 {
+            Place::Slot(slot) => {
+                let (slots, next) = self.sessions.scan(slot, at_most(limit));
+                Ok(self.slice(&slots, next))
+            }
+            Place::Stored(from) => {
+                let read = self.sessions.scan_stored(&from, |rows| rows.rows() >= limit)?;
+                let StoredSlice { keys, windows, entries, next } = read;
+                Ok(SessionSlice { keys, windows, values: entries.finish(), next })
+            }
+        }
     }
 }
 
-/// Contents of sessions in memory.
+/// Contents of sessions.
 pub struct MemorySessionContents {
-    columns: Vec<Column>,
     sessions: Sessions<ListStore>,
 }
 
 impl MemorySessionContents {
     /// No session yet; rows of these columns, kept for `lateness` milliseconds after a session's end.
     pub fn new(columns: &[Column], lateness: i64) -> Self {
-        Self { columns: columns.to_vec(), sessions: Sessions::new(columns, lateness) }
+        Self::with_overflow(columns, lateness, None)
+    }
+
+    /// The same with a place for what has no room in memory.
+    pub fn with_overflow(columns: &[Column], lateness: i64, overflow: Option<Overflow>) -> Self {
+        Self { sessions: Sessions::new(columns, lateness, overflow) }
     }
 
     fn slice(&self, slots: &[u32], next: Option<Cursor>) -> Result<SessionSlice<Runs>, StateError> {
@@ -198,7 +218,7 @@ impl SessionState for MemorySessionContents {
         gap: i64,
         clock: i64,
     ) -> Result<Vec<u32>, StateError> {
-        Ok(self.sessions.assign(keys, times, gap, clock))
+        self.sessions.assign(keys, times, gap, clock)
     }
 
     fn grouping(&self) -> &Grouping {
@@ -229,25 +249,22 @@ impl SessionState for MemorySessionContents {
 
     fn snapshot(
         &mut self,
-        name: &str,
+        name: StateName<'_>,
         max: MaxParallelism,
         _request: &SnapshotRequest,
-    ) -> Result<StatePart, StateError> {
-        let chunks = self.sessions.chunks(&RowCodec::new(&self.columns), max);
-        Ok(snapshot::part(name, StateForm::SessionContents, &self.columns, chunks))
+    ) -> Result<Vec<StatePart>, StateError> {
+        self.sessions.snapshot(name, StateForm::SessionContents, max)
     }
 
     fn restore(&mut self, part: &StatePart) -> Result<(), StateError> {
-        snapshot::check(part, &self.columns)?;
-        let codec = RowCodec::new(&self.columns);
-        part.chunks.iter().try_for_each(|chunk| self.sessions.restore(&codec, &chunk.bytes))
+        self.sessions.restore_part(part, StateForm::SessionContents)
     }
 }
 
 impl SessionContents for MemorySessionContents {
     fn append(&mut self, rows: &Columns) -> Result<(), StateError> {
         let Grouping { group_of_row, slot_of_group, .. } = &self.sessions.grouping;
-        shape::check(NAME, &self.columns, rows, group_of_row.len())?;
+        shape::check(NAME, &self.sessions.columns, rows, group_of_row.len())?;
         for &(slot, group) in &self.sessions.absorbed {
             self.sessions.store.move_rows(slot, slot_of_group[group as usize]);
         }
@@ -270,15 +287,28 @@ impl SessionContents for MemorySessionContents {
     }
 
     fn take_due(&mut self, now: i64, limit: usize, purge: bool) -> Result<SessionSlice<Runs>, StateError> {
-        let due = self.sessions.take_due(now, rows_at_most(limit));
+        let due = self.sessions.take_due(now, rows_at_most(limit))?;
         let slice = self.slice(&due, None)?;
         due.iter().for_each(|&slot| self.sessions.leave(slot, purge));
         Ok(slice)
     }
 
-    fn scan(&self, cursor: Cursor, limit: usize) -> Result<SessionSlice<Runs>, StateError> {
-        let (slots, next) = self.sessions.scan(cursor, rows_at_most(limit));
-        self.slice(&slots, next)
+    fn scan(&mut self, cursor: Cursor, limit: usize) -> Result<SessionSlice<Runs>, StateError> {
+        match cursor.0 {
+            Place::Slot(slot) => {
+                let (slots, next) = self.sessions.scan(slot, rows_at_most(limit));
+                self.slice(&slots, next)
+            }
+            Place::Stored(from) => {
+                let mut rows = 0;
+                let read = self.sessions.scan_stored(&from, |lists| {
+                    rows += lists.last().map_or(0, |(rows, _)| *rows as usize);
+                    rows >= limit
+                })?;
+                let StoredSlice { keys, windows, entries, next } = read;
+                Ok(SessionSlice { keys, windows, values: self.sessions.store.decode(&entries)?, next })
+            }
+        }
     }
 }
 
@@ -312,6 +342,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const NAME_OF_TEST: StateName<'_> = StateName { name: "session", version: 1 };
 
     fn columns() -> Vec<Column> {
         vec![Column { name: "sum".into(), data_type: DataType::Int64, nullable: false }]
@@ -452,11 +484,11 @@ mod tests {
         let mut state = MemorySessionAccumulators::new(&columns(), 5);
         add(&mut state, &[("a", 0, 1), ("b", 3, 2), ("a", 40, 4), ("c", 20, 8)], MIN_WATERMARK);
         assert_eq!(due(&mut state, 9), ["a 0..10 1"]);
-        let part = state.snapshot("session", max, &SnapshotRequest::in_full(1)).expect("between calls");
+        let part = state.snapshot(NAME_OF_TEST, max, &SnapshotRequest::in_full(1)).expect("between calls");
         let mut restored = MemorySessionAccumulators::new(&columns(), 5);
-        restored.restore(&part).expect("its own state");
+        restored.restore(&part[0]).expect("its own state");
         assert_eq!(
-            restored.snapshot("session", max, &SnapshotRequest::in_full(1)).expect("between calls"),
+            restored.snapshot(NAME_OF_TEST, max, &SnapshotRequest::in_full(1)).expect("between calls"),
             part,
             "the same bytes"
         );

@@ -213,6 +213,12 @@ impl SlotStore for RowStore {
 }
 
 impl WindowStore for RowStore {
+    const IN_PIECES: bool = false;
+
+    fn bytes(&self) -> usize {
+        self.slots * self.bytes_per_slot() + self.elsewhere
+    }
+
     fn clear(&mut self) {
         self.slots = 0;
         self.elsewhere = 0;

@@ -12,7 +12,7 @@ use millstream_types::{
     Cells, Columns, EncodedKeys, MaxParallelism, Runs, SnapshotRequest, StatePart, Window,
 };
 
-use crate::{Cursor, Grouping, MergeStep, StateError};
+use crate::{Cursor, Grouping, MergeStep, StateError, StateName};
 
 /// What sessions of every kind of state can do.
 pub trait SessionState: Send {
@@ -46,15 +46,16 @@ pub trait SessionState: Send {
     /// Drops what is stored for groups of the last call; the sessions stay.
     fn purge_groups(&mut self, groups: &[u32]);
 
-    /// All sessions as a part of a snapshot, keys by their group of `max`. Not during a call.
+    /// All sessions as parts of a snapshot, keys by their group of `max`: what is in memory, and an image of the store if
+    /// there is anything in it. Not during a call.
     fn snapshot(
         &mut self,
-        name: &str,
+        name: StateName<'_>,
         max: MaxParallelism,
         request: &SnapshotRequest,
-    ) -> Result<StatePart, StateError>;
+    ) -> Result<Vec<StatePart>, StateError>;
 
-    /// Adds what a part of a snapshot has. Not during a call.
+    /// Adds what a part of a snapshot has. Not during a call. An image comes before anything else.
     fn restore(&mut self, part: &StatePart) -> Result<(), StateError>;
 }
 
@@ -78,7 +79,7 @@ pub trait SessionAccumulators: SessionState {
     fn take_due(&mut self, now: i64, limit: usize, purge: bool) -> Result<SessionSlice<Columns>, StateError>;
 
     /// Up to `limit` sessions with an accumulator from `cursor` on, whether over or not.
-    fn scan(&self, cursor: Cursor, limit: usize) -> Result<SessionSlice<Columns>, StateError>;
+    fn scan(&mut self, cursor: Cursor, limit: usize) -> Result<SessionSlice<Columns>, StateError>;
 }
 
 /// All rows of each session.
@@ -97,7 +98,7 @@ pub trait SessionContents: SessionState {
     fn take_due(&mut self, now: i64, limit: usize, purge: bool) -> Result<SessionSlice<Runs>, StateError>;
 
     /// As [`SessionAccumulators::scan`]; no further sessions once there are `limit` rows.
-    fn scan(&self, cursor: Cursor, limit: usize) -> Result<SessionSlice<Runs>, StateError>;
+    fn scan(&mut self, cursor: Cursor, limit: usize) -> Result<SessionSlice<Runs>, StateError>;
 }
 
 /// Some sessions with what is kept for them: row or run i belongs to session i.

@@ -3,16 +3,27 @@
 //! Each key has its sessions in order; they are disjoint and do not touch. A session has a slot of its own, by which
 //! its accumulator or rows are kept. A call changes the order and the windows at once and notes what was there before;
 //! what is stored changes only when the call ends well.
+//!
+//! With an [`Overflow`] keys that have had no rows for the longest time are evicted with all their sessions ([`spill`]).
 
+mod image;
 mod snapshot;
+mod spill;
 
 use millstream_types::{Column, EncodedKeys, MIN_WATERMARK, Window};
 use smallvec::SmallVec;
 
-use crate::{Cursor, Grouping, KeyTable, slot_store::SessionStore, timer_wheel::TimerWheel};
+pub(crate) use self::image::StoredSlice;
+use self::spill::Spill;
+use crate::{
+    Cursor, Grouping, KeyTable, Overflow, StateError, row_codec::RowCodec, slot_store::SessionStore,
+    timer_wheel::TimerWheel,
+};
 
 /// Sessions with what is kept for them.
 pub(crate) struct Sessions<S> {
+    pub(crate) columns: Vec<Column>,
+    codec: RowCodec,
     lateness: i64,
     keys: KeyTable,
     /// The sessions of each key, by its slot.
@@ -28,6 +39,8 @@ pub(crate) struct Sessions<S> {
     /// The clock of the current call.
     clock: i64,
     undo: Undo,
+    /// What is not in memory, where there may be any.
+    spill: Option<Spill>,
 }
 
 /// The slots of a key's sessions in order of time.
@@ -74,8 +87,10 @@ struct Undo {
 }
 
 impl<S: SessionStore> Sessions<S> {
-    pub(crate) fn new(columns: &[Column], lateness: i64) -> Self {
+    pub(crate) fn new(columns: &[Column], lateness: i64, overflow: Option<Overflow>) -> Self {
         Self {
+            columns: columns.to_vec(),
+            codec: RowCodec::new(columns),
             lateness,
             keys: KeyTable::new(),
             of_key: Vec::new(),
@@ -88,22 +103,38 @@ impl<S: SessionStore> Sessions<S> {
             absorbed: Vec::new(),
             clock: MIN_WATERMARK,
             undo: Undo::default(),
+            spill: overflow.map(Spill::new),
         }
     }
 
     pub(crate) fn len(&self) -> usize {
+        self.in_memory() + self.spill.as_ref().map_or(0, Spill::sessions)
+    }
+
+    fn in_memory(&self) -> usize {
         self.sessions.len() - self.free.len()
     }
 
     pub(crate) fn next_time(&self) -> Option<i64> {
-        self.wheel.next_time()
+        let stored = self.spill.as_ref().and_then(Spill::next_time);
+        self.wheel.next_time().into_iter().chain(stored).min()
     }
 
     /// Puts rows into sessions; returns those whose session is forgotten at `clock`.
-    pub(crate) fn assign(&mut self, keys: &EncodedKeys, times: &[i64], gap: i64, clock: i64) -> Vec<u32> {
+    pub(crate) fn assign(
+        &mut self,
+        keys: &EncodedKeys,
+        times: &[i64],
+        gap: i64,
+        clock: i64,
+    ) -> Result<Vec<u32>, StateError> {
+        self.make_room()?;
         self.key_grouping.start(keys.len());
         self.keys.resolve(keys, &mut self.key_grouping);
         self.of_key.resize(self.keys.slots(), Order::new());
+        if self.spill.is_some() {
+            self.enter(self.key_grouping.created_slots())?;
+        }
         self.grouping.start(keys.len());
         self.absorbed.clear();
         self.clock = clock;
@@ -119,7 +150,7 @@ impl<S: SessionStore> Sessions<S> {
         }
         self.number_groups(&joined);
         self.remove_keys_without_sessions();
-        late
+        Ok(late)
     }
 
     /// The session of a row that opens `window`, or none if that is forgotten.
@@ -277,7 +308,23 @@ impl<S: SessionStore> Sessions<S> {
 
     /// Sessions that are over at `now` and have not been handed out as such, until `full` says that they are enough.
     /// Those that are to be forgotten are. The ones handed out stay until [`Sessions::leave`].
-    pub(crate) fn take_due(&mut self, now: i64, mut full: impl FnMut(&S, u32) -> bool) -> Vec<u32> {
+    pub(crate) fn take_due(
+        &mut self,
+        now: i64,
+        mut full: impl FnMut(&S, u32) -> bool,
+    ) -> Result<Vec<u32>, StateError> {
+        self.make_room()?;
+        loop {
+            let read = self.read_due(now)?;
+            let due = self.take_due_in_memory(read.until, &mut full);
+            // What has been read may only have been forgotten.
+            if !due.is_empty() || !read.more {
+                return Ok(due);
+            }
+        }
+    }
+
+    fn take_due_in_memory(&mut self, now: i64, full: &mut impl FnMut(&S, u32) -> bool) -> Vec<u32> {
         let mut due = Vec::new();
         while let Some(entry) = self.wheel.pop_due(now) {
             let session = &mut self.sessions[entry.slot as usize];
@@ -334,20 +381,20 @@ impl<S: SessionStore> Sessions<S> {
     /// Sessions with something stored from `cursor` on, until `full` says that they are enough, and where to go on.
     pub(crate) fn scan(
         &self,
-        cursor: Cursor,
+        from: u32,
         mut full: impl FnMut(&S, u32) -> bool,
     ) -> (Vec<u32>, Option<Cursor>) {
         let end = self.sessions.len() as u32;
         let mut stored =
-            (cursor.0..end).filter(|&s| self.sessions[s as usize].occupied && self.store.is_present(s));
+            (from..end).filter(|&s| self.sessions[s as usize].occupied && self.store.is_present(s));
         let mut found = Vec::new();
         while let Some(slot) = stored.next() {
             found.push(slot);
             if full(&self.store, slot) {
-                return (found, stored.next().map(Cursor));
+                return (found, stored.next().map(Cursor::slot).or_else(|| self.first_stored()));
             }
         }
-        (found, None)
+        (found, self.first_stored())
     }
 
     /// The keys and windows of sessions.

@@ -2,6 +2,8 @@
 
 use millstream_types::Column;
 
+use crate::snapshot::Stored;
+
 /// Something a slot, or nothing.
 pub(crate) trait SlotStore: Send + Sized {
     /// An empty store of rows of these columns.
@@ -15,7 +17,14 @@ pub(crate) trait SlotStore: Send + Sized {
 }
 
 /// What windows keep: every key of theirs has something.
-pub(crate) trait WindowStore: SlotStore {
+pub(crate) trait WindowStore: SlotStore + Stored {
+    /// Whether a key may have something in a store and more of it in memory, which came later. Otherwise what it has is
+    /// read before it is written.
+    const IN_PIECES: bool;
+
+    /// The bytes of memory that it takes, apart from the directory of its keys.
+    fn bytes(&self) -> usize;
+
     /// Forgets all slots and keeps the memory.
     fn clear(&mut self);
 
@@ -24,7 +33,10 @@ pub(crate) trait WindowStore: SlotStore {
 }
 
 /// What sessions keep: new ones have nothing until their call has ended.
-pub(crate) trait SessionStore: SlotStore {
+pub(crate) trait SessionStore: SlotStore + Stored {
+    /// The bytes of memory that a slot takes, and those that all of them take elsewhere.
+    fn bytes(&self) -> (usize, usize);
+
     /// Whether a slot has anything.
     fn is_present(&self, slot: u32) -> bool;
 }

@@ -7,6 +7,7 @@
 
 mod header;
 mod reader;
+mod windows;
 
-pub use header::StoreHeader;
+pub use header::{KEYED_STORE, StoreHeader, StoredState};
 pub use reader::{ImageReader, WriteChunk};

@@ -17,8 +17,8 @@ use crate::{Grouping, StateError};
 
 /// What windows of every kind of state can do.
 pub trait WindowState: Send {
-    /// Starts a call over a batch of `rows` rows.
-    fn begin(&mut self, rows: usize);
+    /// Starts a call over a batch of `rows` rows. What has no room in memory is evicted now, if it may be.
+    fn begin(&mut self, rows: usize) -> Result<(), StateError>;
 
     /// Finds or makes the groups of rows that fall into `window`: all rows of `keys`, or those named. A row belongs to
     /// one window a call.
@@ -37,7 +37,7 @@ pub trait WindowState: Send {
     /// The first window at or behind `(end, start)` of `from`, in order of end, then start; all of them from `None`.
     fn next_window(&self, from: Option<Window>) -> Option<Window>;
 
-    /// How many keys a window has; none if there is no such window.
+    /// About how many keys a window has; none if there is no such window.
     fn keys_of(&self, window: Window) -> usize;
 
     /// Drops a window with all that it has.
@@ -46,15 +46,16 @@ pub trait WindowState: Send {
     /// Drops groups of the current call, whose writes have been made.
     fn remove_groups(&mut self, groups: &[u32]) -> Result<(), StateError>;
 
-    /// All windows as a part of a snapshot, keys by their group of `max`. Not during a call.
+    /// All windows as parts of a snapshot, keys by their group of `max`: what is in memory, and an image of the store if
+    /// there is anything in it. Not during a call.
     fn snapshot(
         &mut self,
-        name: &str,
+        name: StateName<'_>,
         max: MaxParallelism,
         request: &SnapshotRequest,
-    ) -> Result<StatePart, StateError>;
+    ) -> Result<Vec<StatePart>, StateError>;
 
-    /// Adds what a part of a snapshot has. Not during a call.
+    /// Adds what a part of a snapshot has. Not during a call. An image comes before anything else.
     fn restore(&mut self, part: &StatePart) -> Result<(), StateError>;
 }
 
@@ -68,7 +69,8 @@ pub trait WindowAccumulators: WindowState {
     fn write(&mut self, accumulators: &Columns, skipped: &[u32]) -> Result<(), StateError>;
 
     /// Up to `limit` keys of a window with their accumulators, from `cursor` on, which starts at 0.
-    fn scan(&self, window: Window, cursor: Cursor, limit: usize) -> Result<AccumulatorSlice, StateError>;
+    /// No call may begin between two steps of a scan.
+    fn scan(&mut self, window: Window, cursor: Cursor, limit: usize) -> Result<AccumulatorSlice, StateError>;
 
     /// Brings up to `limit` keys of `from`, from `cursor` on, into `into`. Keys that `into` does not have are copied at
     /// once; for those that it has, the step holds both accumulators, and what the function makes of them is to be
@@ -90,15 +92,15 @@ pub trait WindowContents: WindowState {
     /// Appends each row of the batch to its group; rows without a group are left out. Ends the call.
     fn append(&mut self, rows: &Columns) -> Result<(), StateError>;
 
-    /// How many rows each group of the call has by now, appended ones included.
-    fn rows_of_groups(&self) -> Vec<u32>;
+    /// How many rows some groups of the call have by now, appended ones included.
+    fn rows_of_groups(&mut self, groups: &[u32]) -> Result<Vec<u32>, StateError>;
 
     /// The rows of some groups of the call, appended ones included: key and run i belong to `groups[i]`.
-    fn read_groups(&self, groups: &[u32]) -> Result<ContentSlice, StateError>;
+    fn read_groups(&mut self, groups: &[u32]) -> Result<ContentSlice, StateError>;
 
     /// Keys of a window with their rows in order of arrival, from `cursor` on: at least one key, and no further ones
-    /// once there are `limit` rows.
-    fn scan(&self, window: Window, cursor: Cursor, limit: usize) -> Result<ContentSlice, StateError>;
+    /// once there are `limit` rows. No call may begin between two steps of a scan.
+    fn scan(&mut self, window: Window, cursor: Cursor, limit: usize) -> Result<ContentSlice, StateError>;
 }
 
 /// The groups that a call has in one window.
@@ -112,9 +114,42 @@ pub struct CallWindow {
     pub groups: u32,
 }
 
-/// A position in a window: where a scan goes on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cursor(pub u32);
+/// A position in a window or among sessions: where a scan goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cursor(pub(crate) Place);
+
+/// What is in memory comes before what is in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Slot(u32),
+    /// The key of a row.
+    Stored(Vec<u8>),
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self::Slot(0)
+    }
+}
+
+impl Cursor {
+    pub(crate) fn slot(slot: u32) -> Self {
+        Self(Place::Slot(slot))
+    }
+
+    pub(crate) fn stored(row_key: Vec<u8>) -> Self {
+        Self(Place::Stored(row_key))
+    }
+}
+
+/// Under which name windows or sessions are in a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateName<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The version of the columns.
+    pub version: u32,
+}
 
 /// Some keys of a window with their accumulators, one row a key.
 #[derive(Clone, Debug)]

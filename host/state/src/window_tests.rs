@@ -8,11 +8,12 @@ use millstream_types::{
 };
 
 use crate::{
-    ContentSlice, Cursor, MemoryAccumulators, MemoryContents, StateError, WindowAccumulators, WindowContents,
-    WindowState,
+    ContentSlice, Cursor, MemoryAccumulators, MemoryContents, StateError, StateName, WindowAccumulators,
+    WindowContents, WindowState,
 };
 
 const FIRST: Window = Window { start: 0, end: 10 };
+const NAME: StateName<'_> = StateName { name: "window", version: 1 };
 const SECOND: Window = Window { start: 10, end: 20 };
 
 fn columns() -> Vec<Column> {
@@ -36,7 +37,7 @@ fn ints(columns: &Columns) -> Vec<i64> {
 /// Adds rows up that fall into windows: key, window, value.
 fn add(state: &mut MemoryAccumulators, rows: &[(&str, Window, i64)]) {
     let keys = keys(&rows.iter().map(|r| r.0).collect::<Vec<_>>());
-    state.begin(rows.len());
+    state.begin(rows.len()).expect("in memory");
     for window in [FIRST, SECOND] {
         let of_window: Vec<u32> = (0..).zip(rows).filter(|(_, r)| r.1 == window).map(|(i, _)| i).collect();
         if !of_window.is_empty() {
@@ -51,7 +52,7 @@ fn add(state: &mut MemoryAccumulators, rows: &[(&str, Window, i64)]) {
     state.write(&of(&sums), &[]).expect("fits");
 }
 
-fn scan(state: &MemoryAccumulators, window: Window, limit: usize) -> Vec<String> {
+fn scan(state: &mut MemoryAccumulators, window: Window, limit: usize) -> Vec<String> {
     let (mut found, mut cursor) = (Vec::new(), Some(Cursor::default()));
     while let Some(at) = cursor {
         let slice = state.scan(window, at, limit).expect("in memory");
@@ -68,34 +69,34 @@ fn a_batch_spans_windows_and_each_has_its_own_keys() {
     let mut state = MemoryAccumulators::new(&columns());
     add(&mut state, &[("a", SECOND, 1), ("b", FIRST, 2), ("a", FIRST, 4), ("a", SECOND, 8)]);
     add(&mut state, &[("b", FIRST, 16), ("c", FIRST, 32)]);
-    assert_eq!(scan(&state, FIRST, 2), ["b 18", "a 4", "c 32"]);
-    assert_eq!(scan(&state, SECOND, 100), ["a 9"]);
+    assert_eq!(scan(&mut state, FIRST, 2), ["b 18", "a 4", "c 32"]);
+    assert_eq!(scan(&mut state, SECOND, 100), ["a 9"]);
     assert_eq!((state.keys_of(FIRST), state.keys_of(Window::GLOBAL)), (3, 0));
     assert_eq!((state.next_window(None), state.next_window(Some(SECOND))), (Some(FIRST), Some(SECOND)));
     state.clear(FIRST).expect("in memory");
-    assert_eq!((state.next_window(None), scan(&state, FIRST, 2)), (Some(SECOND), Vec::new()));
+    assert_eq!((state.next_window(None), scan(&mut state, FIRST, 2)), (Some(SECOND), Vec::new()));
 }
 
 #[test]
 fn a_call_rolled_back_leaves_no_key_and_no_window() {
     let mut state = MemoryAccumulators::new(&columns());
     add(&mut state, &[("a", FIRST, 1)]);
-    state.begin(2);
+    state.begin(2).expect("in memory");
     let keys = keys(&["a", "b"]);
     state.resolve(FIRST, &keys, None).expect("in memory");
     state.resolve(SECOND, &keys, Some(&[1])).expect("in memory");
     state.rollback();
-    assert_eq!((scan(&state, FIRST, 9), state.next_window(Some(SECOND))), (vec!["a 1".to_owned()], None));
+    assert_eq!((scan(&mut state, FIRST, 9), state.next_window(Some(SECOND))), (vec!["a 1".to_owned()], None));
 }
 
 #[test]
 fn skipped_groups_keep_what_they_have() {
     let mut state = MemoryAccumulators::new(&columns());
     add(&mut state, &[("a", FIRST, 1)]);
-    state.begin(3);
+    state.begin(3).expect("in memory");
     state.resolve(FIRST, &keys(&["b", "a", "c"]), None).expect("in memory");
     state.write(&of(&[5, 6, 7]), &[0, 1]).expect("fits");
-    assert_eq!(scan(&state, FIRST, 9), ["a 1", "c 7"]);
+    assert_eq!(scan(&mut state, FIRST, 9), ["a 1", "c 7"]);
     let refused = state.write(&of(&[5]), &[]).expect_err("too few");
     assert!(matches!(refused, StateError::Shape { .. }), "{refused}");
 }
@@ -105,9 +106,9 @@ fn removed_groups_are_gone_and_an_empty_window_with_them() {
     let mut state = MemoryAccumulators::new(&columns());
     add(&mut state, &[("a", FIRST, 1), ("b", FIRST, 2), ("a", SECOND, 3)]);
     state.remove_groups(&[0, 2]).expect("in memory");
-    assert_eq!((scan(&state, FIRST, 1), state.next_window(Some(SECOND))), (vec!["b 2".to_owned()], None));
+    assert_eq!((scan(&mut state, FIRST, 1), state.next_window(Some(SECOND))), (vec!["b 2".to_owned()], None));
     add(&mut state, &[("c", FIRST, 4)]);
-    assert_eq!(scan(&state, FIRST, 9), ["c 4", "b 2"], "the place of a removed key is used again");
+    assert_eq!(scan(&mut state, FIRST, 9), ["c 4", "b 2"], "the place of a removed key is used again");
 }
 
 #[test]
@@ -124,8 +125,8 @@ fn merging_copies_new_keys_and_hands_out_pairs() {
             cursor = step.next;
         }
     }
-    assert_eq!(scan(&state, whole, 9), ["a 1", "b 6", "c 8"]);
-    assert_eq!(scan(&state, FIRST, 9), ["a 1", "b 2"], "the source stays");
+    assert_eq!(scan(&mut state, whole, 9), ["a 1", "b 6", "c 8"]);
+    assert_eq!(scan(&mut state, FIRST, 9), ["a 1", "b 2"], "the source stays");
 }
 
 fn content_columns() -> Vec<Column> {
@@ -135,7 +136,7 @@ fn content_columns() -> Vec<Column> {
 
 fn append(state: &mut MemoryContents, rows: &[(&str, Window, i64)]) {
     let keys = keys(&rows.iter().map(|r| r.0).collect::<Vec<_>>());
-    state.begin(rows.len());
+    state.begin(rows.len()).expect("in memory");
     for window in [FIRST, SECOND] {
         let of_window: Vec<u32> = (0..).zip(rows).filter(|(_, r)| r.1 == window).map(|(i, _)| i).collect();
         state.resolve(window, &keys, Some(&of_window)).expect("in memory");
@@ -163,7 +164,7 @@ fn contents_are_the_rows_of_each_key_in_order_of_arrival() {
     let mut state = MemoryContents::new(&content_columns());
     append(&mut state, &[("a", FIRST, 1), ("b", FIRST, 0), ("a", SECOND, 3)]);
     append(&mut state, &[("b", FIRST, 4), ("a", FIRST, 5), ("c", FIRST, 6)]);
-    assert_eq!(state.rows_of_groups(), [2, 2, 1]);
+    assert_eq!(state.rows_of_groups(&[0, 1, 2]), Ok(vec![2, 2, 1]));
     assert_eq!(shown(&state.read_groups(&[2, 0]).expect("in memory")), ["c [6]", "b [0, 4]"]);
     let first = state.scan(FIRST, Cursor::default(), 3).expect("in memory");
     assert_eq!(shown(&first), ["a [1, 5]", "b [0, 4]"]);
@@ -176,7 +177,7 @@ fn contents_are_the_rows_of_each_key_in_order_of_arrival() {
     assert_eq!(shown(&state.scan(SECOND, Cursor::default(), 3).expect("in memory")), ["a [3]"]);
 }
 
-fn sorted(state: &MemoryAccumulators, window: Window) -> Vec<String> {
+fn sorted(state: &mut MemoryAccumulators, window: Window) -> Vec<String> {
     let mut found = scan(state, window, 10);
     found.sort();
     found
@@ -187,11 +188,11 @@ fn windows_are_there_again_after_a_restore() {
     let max = MaxParallelism::new(4).expect("in range");
     let mut state = MemoryAccumulators::new(&columns());
     add(&mut state, &[("a", FIRST, 1), ("b", FIRST, 2), ("a", SECOND, 4), ("c", SECOND, 8)]);
-    let part = state.snapshot("window", max, &SnapshotRequest::in_full(1)).expect("between calls");
+    let part = state.snapshot(NAME, max, &SnapshotRequest::in_full(1)).expect("between calls");
     let mut restored = MemoryAccumulators::new(&columns());
-    restored.restore(&part).expect("its own state");
+    restored.restore(&part[0]).expect("its own state");
     assert_eq!(
-        restored.snapshot("window", max, &SnapshotRequest::in_full(1)).expect("between calls"),
+        restored.snapshot(NAME, max, &SnapshotRequest::in_full(1)).expect("between calls"),
         part,
         "the same bytes"
     );
@@ -206,19 +207,19 @@ fn windows_are_there_again_after_a_restore() {
 fn rows_of_windows_are_there_again_after_a_restore() {
     let max = MaxParallelism::new(4).expect("in range");
     let mut contents = MemoryContents::new(&columns());
-    contents.begin(3);
+    contents.begin(3).expect("in memory");
     contents.resolve(FIRST, &keys(&["a", "b", "a"]), None).expect("in memory");
     contents.append(&of(&[1, 2, 3])).expect("fits");
-    let part = contents.snapshot("window", max, &SnapshotRequest::in_full(1)).expect("between calls");
+    let part = contents.snapshot(NAME, max, &SnapshotRequest::in_full(1)).expect("between calls");
     let mut restored = MemoryContents::new(&columns());
-    restored.restore(&part).expect("its own state");
+    restored.restore(&part[0]).expect("its own state");
     assert_eq!(
-        restored.snapshot("window", max, &SnapshotRequest::in_full(1)).expect("between calls"),
+        restored.snapshot(NAME, max, &SnapshotRequest::in_full(1)).expect("between calls"),
         part,
         "the same bytes"
     );
     let slice = restored.scan(FIRST, Cursor::default(), 10).expect("in memory");
     assert_eq!(slice.rows.items.rows, 3);
-    let wrong = MemoryContents::new(&[]).restore(&part).expect_err("other columns");
+    let wrong = MemoryContents::new(&[]).restore(&part[0]).expect_err("other columns");
     assert!(matches!(wrong, StateError::OtherColumns { .. }));
 }

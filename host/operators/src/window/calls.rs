@@ -72,10 +72,9 @@ impl WindowCalls {
         Ok(migrated(parts, accumulator, &mut *self.function, &mut self.calls).await?)
     }
 
-    /// The windows of a snapshot with the version of what they have.
-    pub(super) fn versioned(&self, windows: StatePart) -> StatePart {
-        let version = self.accumulator.as_ref().map_or(windows.version, |state| state.version);
-        StatePart { version, ..windows }
+    /// The version of what windows have.
+    pub(super) fn version(&self) -> u32 {
+        self.accumulator.as_ref().map_or(1, |state| state.version)
     }
 
     pub(super) fn output(&self) -> &FiredOutput {

@@ -5,13 +5,13 @@
 
 use arrow_array::{Int64Array, cast::AsArray, types::Int64Type};
 use millstream_operator::OperatorError;
-use millstream_state::{MemoryAccumulators, WindowAccumulators};
+use millstream_state::{MemoryAccumulators, Overflow, StateName, WindowAccumulators};
 use millstream_types::{
     Column, Columns, DataType, EncodedKeys, MaxParallelism, SnapshotRequest, StateForm, StatePart, Window,
 };
 
 use super::assign::Part;
-use crate::{kept::COUNTS, subtask_state::take_parts};
+use crate::{kept::COUNTS, subtask_state::take_state};
 
 /// Rows of each key and window since it last fired.
 pub(super) struct CountTrigger {
@@ -29,15 +29,15 @@ pub(super) struct Round {
 }
 
 impl CountTrigger {
-    pub(super) fn new(every: u64) -> Self {
+    pub(super) fn new(every: u64, overflow: Option<Overflow>) -> Self {
         let column = Column { name: "count".to_owned(), data_type: DataType::Int64, nullable: false };
         let every = i64::try_from(every).unwrap_or(i64::MAX).max(1);
-        Self { every, counts: Box::new(MemoryAccumulators::new(&[column])) }
+        Self { every, counts: Box::new(MemoryAccumulators::with_overflow(&[column], overflow)) }
     }
 
     /// Counts the rows of a batch and says how they are added. Every row is in one part.
     pub(super) fn rounds(&mut self, keys: &EncodedKeys, parts: &[Part]) -> Result<Vec<Round>, OperatorError> {
-        self.counts.begin(keys.len());
+        self.counts.begin(keys.len())?;
         for part in parts {
             self.counts.resolve(part.window, keys, part.rows.as_deref())?;
         }
@@ -71,18 +71,18 @@ impl CountTrigger {
         Ok(self.counts.clear(window)?)
     }
 
-    /// The counts, as a part of a snapshot.
+    /// The counts, as parts of a snapshot.
     pub(super) fn snapshot(
         &mut self,
         max: MaxParallelism,
         request: &SnapshotRequest,
-    ) -> Result<StatePart, OperatorError> {
-        Ok(self.counts.snapshot(COUNTS, max, request)?)
+    ) -> Result<Vec<StatePart>, OperatorError> {
+        Ok(self.counts.snapshot(StateName { name: COUNTS, version: 1 }, max, request)?)
     }
 
     /// Takes the parts that are its own out of a snapshot.
     pub(super) fn restore(&mut self, parts: &mut Vec<StatePart>) -> Result<(), OperatorError> {
-        let own = take_parts(COUNTS, StateForm::Accumulators, parts);
+        let own = take_state(COUNTS, StateForm::Accumulators, parts);
         Ok(own.iter().try_for_each(|part| self.counts.restore(part))?)
     }
 

@@ -44,21 +44,23 @@ mod spec;
 mod tests;
 
 use millstream_operator::{Operator, OperatorContext, UserFunction};
+use millstream_state::Overflows;
 
 use layout::Layout;
 use session::SessionWindows;
 use shared::SharedWindows;
 pub use spec::{FIRED_ROWS, KeyColumn, Trigger, WindowAssigner, WindowBounds, WindowFunction, WindowSpec};
 
-/// The operator for windows of a spec, for the subtask of `ctx`.
+/// The operator for windows of a spec, for the subtask of `ctx`. What has no room in memory goes where `overflows` says.
 pub fn window_operator(
     spec: WindowSpec,
     function: Box<dyn UserFunction>,
     ctx: OperatorContext,
+    overflows: &Overflows<'_>,
 ) -> Box<dyn Operator> {
     match Kind::of(&spec) {
-        Kind::Shared(layout) => Box::new(SharedWindows::new(spec, layout, function, ctx)),
-        Kind::Sessions { gap } => Box::new(SessionWindows::new(spec, gap, function, ctx)),
+        Kind::Shared(layout) => Box::new(SharedWindows::new(spec, layout, function, ctx, overflows)),
+        Kind::Sessions { gap } => Box::new(SessionWindows::new(spec, gap, function, ctx, overflows)),
     }
 }
 

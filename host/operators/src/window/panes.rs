@@ -2,8 +2,8 @@
 
 use millstream_operator::{Collector, OperatorContext, OperatorError, Rejected, UserFunction};
 use millstream_state::{
-    Cursor, Grouping, KeyTable, MemoryAccumulators, MemoryContents, WindowAccumulators, WindowContents,
-    WindowState,
+    Cursor, Grouping, KeyTable, MemoryAccumulators, MemoryContents, Overflow, WindowAccumulators,
+    WindowContents, WindowState,
 };
 use millstream_types::{Batch, EncodedKeys, Window};
 
@@ -25,14 +25,19 @@ enum Store {
 }
 
 impl Panes {
-    pub(super) fn new(spec: &WindowSpec, function: Box<dyn UserFunction>, ctx: OperatorContext) -> Self {
+    pub(super) fn new(
+        spec: &WindowSpec,
+        function: Box<dyn UserFunction>,
+        ctx: OperatorContext,
+        overflow: Option<Overflow>,
+    ) -> Self {
         let store = match &spec.function {
             WindowFunction::Aggregate { accumulator, .. } => {
-                Store::Accumulators(Box::new(MemoryAccumulators::new(accumulator)))
+                Store::Accumulators(Box::new(MemoryAccumulators::with_overflow(accumulator, overflow)))
             }
             WindowFunction::Window { columns } => {
                 let columns = content_columns(columns, spec.input.times);
-                Store::Contents(Box::new(MemoryContents::new(&columns)))
+                Store::Contents(Box::new(MemoryContents::with_overflow(&columns, overflow)))
             }
         };
         let calls = WindowCalls::new(spec, function, ctx);
@@ -62,7 +67,7 @@ impl Panes {
     ) -> Result<Vec<Rejected>, OperatorError> {
         self.unchanged.clear();
         let state = self.state_mut();
-        state.begin(batch.rows());
+        state.begin(batch.rows())?;
         for part in parts {
             state.resolve(part.window, keys, part.rows.as_deref())?;
         }
@@ -91,33 +96,35 @@ impl Panes {
     }
 
     /// Groups of the last [`Panes::add`], as many a call as it may get, without those that it left as they were.
-    pub(super) fn in_calls(&self, groups: &[u32]) -> Vec<Vec<u32>> {
-        let sizes = match &self.store {
+    pub(super) fn in_calls(&mut self, groups: &[u32]) -> Result<Vec<Vec<u32>>, OperatorError> {
+        let changed = groups.iter().copied().filter(|group| self.unchanged.binary_search(group).is_err());
+        let groups: Vec<u32> = changed.collect();
+        let sizes = match &mut self.store {
             Store::Accumulators(_) => Vec::new(),
-            Store::Contents(state) => state.rows_of_groups(),
+            Store::Contents(state) => state.rows_of_groups(&groups)?,
         };
         let mut calls: Vec<Vec<u32>> = Vec::new();
         let mut room = 0;
-        for &group in groups.iter().filter(|group| self.unchanged.binary_search(group).is_err()) {
+        for (at, &group) in groups.iter().enumerate() {
             if room == 0 {
                 calls.push(Vec::new());
                 room = self.fired_rows;
             }
-            room = room.saturating_sub(sizes.get(group as usize).map_or(1, |&rows| rows as usize));
+            room = room.saturating_sub(sizes.get(at).map_or(1, |&rows| rows as usize));
             calls.last_mut().expect("there is one once there is room").push(group);
         }
-        calls
+        Ok(calls)
     }
 
     /// Gathers groups of the last [`Panes::add`] to fire.
     pub(super) fn gather_groups(
-        &self,
+        &mut self,
         keys: &EncodedKeys,
         groups: Vec<u32>,
         fired: &mut Fired,
     ) -> Result<(), OperatorError> {
         let windows: Vec<Window> = groups.iter().map(|&group| self.window_of(group)).collect();
-        match &self.store {
+        match &mut self.store {
             Store::Accumulators(state) => {
                 let cells = state.read()?;
                 fired.push_keys(windows, keys_of_groups(state.grouping(), keys, &groups));
@@ -133,14 +140,14 @@ impl Panes {
 
     /// Gathers keys of a window to fire, from `cursor` on; returns where to go on.
     pub(super) fn gather(
-        &self,
+        &mut self,
         window: Window,
         pane: Window,
         cursor: Cursor,
         fired: &mut Fired,
     ) -> Result<Option<Cursor>, OperatorError> {
         let limit = self.fired_rows.saturating_sub(fired.size()).max(1);
-        match &self.store {
+        match &mut self.store {
             Store::Accumulators(state) => {
                 let slice = state.scan(pane, cursor, limit)?;
                 fired.push_accumulators(window, slice.keys, slice.accumulators);
@@ -204,7 +211,7 @@ impl Panes {
         let Store::Accumulators(state) = &mut self.store else { return Ok(()) };
         let mut merged = None;
         for &pane in panes {
-            state.begin(keys.len());
+            state.begin(keys.len())?;
             state.resolve(pane, keys, None)?;
             let cells = state.read()?;
             state.rollback();

@@ -6,11 +6,12 @@ use millstream_operator::{
     Collector, Operator, OperatorContext, OperatorError, Progress, Rejected, UserFunction,
 };
 use millstream_state::{
-    Cursor, MemorySessionAccumulators, MemorySessionContents, SessionAccumulators, SessionContents,
-    SessionState,
+    Cursor, MemorySessionAccumulators, MemorySessionContents, Overflows, SessionAccumulators,
+    SessionContents, SessionState, StateName,
 };
 use millstream_types::{
-    Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, SnapshotRequest, StatePart, Window,
+    Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, SnapshotRequest, StateForm, StatePart,
+    Window,
 };
 
 use super::{
@@ -56,21 +57,26 @@ impl SessionWindows {
         gap: i64,
         function: Box<dyn UserFunction>,
         ctx: OperatorContext,
+        overflows: &Overflows<'_>,
     ) -> Self {
         if spec.clock == Clock::Processing {
             spec.lateness = 0;
         }
         let store = match &spec.function {
             WindowFunction::Aggregate { accumulator, .. } => {
-                Store::Accumulators(Box::new(MemorySessionAccumulators::new(accumulator, spec.lateness)))
+                let (lateness, overflow) = (spec.lateness, overflows());
+                let state = MemorySessionAccumulators::with_overflow(accumulator, lateness, overflow);
+                Store::Accumulators(Box::new(state))
             }
             WindowFunction::Window { columns } => {
                 let columns = content_columns(columns, spec.input.times);
-                Store::Contents(Box::new(MemorySessionContents::new(&columns, spec.lateness)))
+                let (lateness, overflow) = (spec.lateness, overflows());
+                let state = MemorySessionContents::with_overflow(&columns, lateness, overflow);
+                Store::Contents(Box::new(state))
             }
         };
         let count = match spec.trigger {
-            Trigger::Count(every) => Some(SessionCount::new(every, gap, spec.lateness)),
+            Trigger::Count(every) => Some(SessionCount::new(every, gap, spec.lateness, overflows())),
             Trigger::AtEnd | Trigger::Continuous { .. } => None,
         };
         Self {
@@ -274,10 +280,11 @@ impl SessionWindows {
         fired: &mut Fired,
     ) -> Result<Option<Cursor>, OperatorError> {
         let limit = self.spec.fired_rows.saturating_sub(fired.size()).max(1);
-        let open = |w: &Window| w.max_time() > self.clock && w.start < before;
+        let clock = self.clock;
+        let open = |w: &Window| w.max_time() > clock && w.start < before;
         let mut keys = EncodedKeys::new();
         let mut windows = Vec::new();
-        let next = match &self.store {
+        let next = match &mut self.store {
             Store::Accumulators(state) => {
                 let slice = state.scan(cursor, limit)?;
                 let rows = positions(&slice.windows, open);
@@ -307,6 +314,14 @@ impl SessionWindows {
             self.purge(&keys, &windows)?;
         }
         Ok(next)
+    }
+
+    /// Takes up what is left of a snapshot: an image comes first.
+    fn restore_sessions(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        parts.sort_by_key(|part| part.form != StateForm::Store);
+        parts.iter().try_for_each(|part| self.state_mut().restore(part))?;
+        self.interval.wait(self.now(), self.state().session_count() > 0);
+        Ok(())
     }
 
     /// Empties sessions that have fired early: a call finds them by their start and is taken back.
@@ -423,10 +438,11 @@ impl Operator for SessionWindows {
 
     async fn snapshot(&mut self, request: &SnapshotRequest) -> Result<Vec<StatePart>, OperatorError> {
         let max = self.calls.ctx().max_parallelism;
-        let windows = self.state_mut().snapshot(WINDOWS, max, request)?;
-        let mut parts = vec![self.calls.versioned(windows), number(CLOCK, self.clock)];
+        let name = StateName { name: WINDOWS, version: self.calls.version() };
+        let mut parts = self.state_mut().snapshot(name, max, request)?;
+        parts.push(number(CLOCK, self.clock));
         if let Some(count) = &mut self.count {
-            parts.push(count.snapshot(max, request)?);
+            parts.extend(count.snapshot(max, request)?);
         }
         parts.extend(self.calls.calls().snapshot());
         Ok(parts)
@@ -439,11 +455,15 @@ impl Operator for SessionWindows {
         if let Some(count) = &mut self.count {
             count.restore(&mut parts)?;
         }
-        for part in parts {
-            self.state_mut().restore(&part)?;
+        self.restore_sessions(parts)
+    }
+
+    async fn restore_piece(&mut self, piece: StatePart) -> Result<(), OperatorError> {
+        let mut pieces = self.calls.migrated(vec![piece]).await?;
+        if let Some(count) = &mut self.count {
+            count.restore(&mut pieces)?;
         }
-        self.interval.wait(self.now(), self.state().session_count() > 0);
-        Ok(())
+        self.restore_sessions(pieces)
     }
 
     async fn before_barrier(&mut self, _barrier: &Barrier, out: &mut Collector) -> Result<(), OperatorError> {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use arrow_array::{Int64Array, cast::AsArray, types::Int64Type};
 use hashbrown::HashMap;
 use millstream_operator::OperatorError;
-use millstream_state::{MemorySessionAccumulators, SessionAccumulators, SessionState};
+use millstream_state::{MemorySessionAccumulators, Overflow, SessionAccumulators, SessionState, StateName};
 use millstream_types::{
     Column, Columns, DataType, EncodedKeys, MaxParallelism, SnapshotRequest, StateForm, StatePart,
 };
 
-use crate::{kept::COUNTS, subtask_state::take_parts};
+use crate::{kept::COUNTS, subtask_state::take_state};
 
 /// Rows of each session since it last fired.
 pub(super) struct SessionCount {
@@ -23,10 +23,10 @@ pub(super) struct SessionCount {
 }
 
 impl SessionCount {
-    pub(super) fn new(every: u64, gap: i64, lateness: i64) -> Self {
+    pub(super) fn new(every: u64, gap: i64, lateness: i64, overflow: Option<Overflow>) -> Self {
         let column = Column { name: "count".to_owned(), data_type: DataType::Int64, nullable: false };
         let every = i64::try_from(every).unwrap_or(i64::MAX).max(1);
-        Self { every, gap, counts: MemorySessionAccumulators::new(&[column], lateness) }
+        Self { every, gap, counts: MemorySessionAccumulators::with_overflow(&[column], lateness, overflow) }
     }
 
     /// The rows of a batch in rounds of one row a key, in order.
@@ -68,18 +68,18 @@ impl SessionCount {
         Ok(firing)
     }
 
-    /// The counts, as a part of a snapshot.
+    /// The counts, as parts of a snapshot.
     pub(super) fn snapshot(
         &mut self,
         max: MaxParallelism,
         request: &SnapshotRequest,
-    ) -> Result<StatePart, OperatorError> {
-        Ok(self.counts.snapshot(COUNTS, max, request)?)
+    ) -> Result<Vec<StatePart>, OperatorError> {
+        Ok(self.counts.snapshot(StateName { name: COUNTS, version: 1 }, max, request)?)
     }
 
     /// Takes the parts that are its own out of a snapshot.
     pub(super) fn restore(&mut self, parts: &mut Vec<StatePart>) -> Result<(), OperatorError> {
-        let own = take_parts(COUNTS, StateForm::SessionAccumulators, parts);
+        let own = take_state(COUNTS, StateForm::SessionAccumulators, parts);
         Ok(own.iter().try_for_each(|part| self.counts.restore(part))?)
     }
 

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use arrow_array::UInt32Array;
 use async_trait::async_trait;
 use millstream_operator::{Collector, Operator, OperatorContext, OperatorError, Progress, UserFunction};
-use millstream_state::{CallWindow, Cursor};
+use millstream_state::{CallWindow, Cursor, Overflows, StateName};
 use millstream_types::{
-    Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, SnapshotRequest, StatePart, Window,
+    Barrier, Batch, Clock, EncodedKeys, Lifecycle, MIN_WATERMARK, SnapshotRequest, StateForm, StatePart,
+    Window,
 };
 
 use super::{
@@ -49,7 +50,7 @@ pub(super) struct SharedWindows {
 }
 
 /// A walk over windows that fire, between two of its steps.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Walk {
     /// Windows up to this last time have been dealt with.
     position: i64,
@@ -57,7 +58,7 @@ struct Walk {
     gathering: Option<Gathering>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Gathering {
     window: Window,
     pane: Window,
@@ -79,6 +80,7 @@ impl SharedWindows {
         layout: Layout,
         function: Box<dyn UserFunction>,
         ctx: OperatorContext,
+        overflows: &Overflows<'_>,
     ) -> Self {
         if layout == Layout::Global {
             spec.clock = Clock::Event;
@@ -87,11 +89,11 @@ impl SharedWindows {
             spec.lateness = 0;
         }
         let count = match spec.trigger {
-            Trigger::Count(every) => Some(CountTrigger::new(every)),
+            Trigger::Count(every) => Some(CountTrigger::new(every, overflows())),
             Trigger::AtEnd | Trigger::Continuous { .. } => None,
         };
         let (entry, interval) = (Entry::new(&spec), Interval::new(spec.trigger));
-        let panes = Panes::new(&spec, function, ctx);
+        let panes = Panes::new(&spec, function, ctx, overflows());
         Self {
             spec,
             entry,
@@ -180,7 +182,7 @@ impl SharedWindows {
 
     /// Fires groups of the last call, ascending.
     async fn fire_groups(&mut self, groups: &[u32], out: &mut Collector) -> Result<(), OperatorError> {
-        for part in self.panes.in_calls(groups) {
+        for part in self.panes.in_calls(groups)? {
             let mut fired = Fired::default();
             self.panes.gather_groups(&self.keys, part, &mut fired)?;
             self.panes.fire(fired, out).await?;
@@ -269,11 +271,12 @@ impl SharedWindows {
         let mut walk = self.walk.take().unwrap_or(Walk { position: self.clock, gathering: None });
         let mut fired = Fired::default();
         while let Some(at) = self.next_gathering(&mut walk, due).await? {
-            match self.panes.gather(at.window, at.pane, at.cursor, &mut fired)? {
-                Some(cursor) => walk.gathering = Some(Gathering { cursor, ..at }),
+            let Gathering { window, pane, cursor } = at;
+            match self.panes.gather(window, pane, cursor, &mut fired)? {
+                Some(cursor) => walk.gathering = Some(Gathering { window, pane, cursor }),
                 None => {
-                    self.leave(at, due)?;
-                    walk.position = at.window.max_time();
+                    self.leave(window, pane, due)?;
+                    walk.position = window.max_time();
                 }
             }
             if self.panes.is_full(&fired) {
@@ -331,11 +334,11 @@ impl SharedWindows {
     }
 
     /// Drops what is not needed any more of a window that has been gathered.
-    fn leave(&mut self, at: Gathering, due: Due) -> Result<(), OperatorError> {
-        if self.spec.purging || !self.layout.is_filled(at.pane) {
-            self.panes.state_mut().clear(at.pane)?;
+    fn leave(&mut self, window: Window, pane: Window, due: Due) -> Result<(), OperatorError> {
+        if self.spec.purging || !self.layout.is_filled(pane) {
+            self.panes.state_mut().clear(pane)?;
         }
-        if at.window.max_time() <= due.ended { self.forget(at.window.max_time()) } else { Ok(()) }
+        if window.max_time() <= due.ended { self.forget(window.max_time()) } else { Ok(()) }
     }
 
     /// Drops the panes for which no row can come once the clock stands at `clock`.
@@ -346,6 +349,14 @@ impl SharedWindows {
                 count.clear(pane)?;
             }
         }
+        Ok(())
+    }
+
+    /// Takes up what is left of a snapshot: an image comes first.
+    fn restore_windows(&mut self, mut parts: Vec<StatePart>) -> Result<(), OperatorError> {
+        parts.sort_by_key(|part| part.form != StateForm::Store);
+        parts.iter().try_for_each(|part| self.panes.state_mut().restore(part))?;
+        self.interval.wait(self.now(), !self.is_empty());
         Ok(())
     }
 
@@ -432,10 +443,11 @@ impl Operator for SharedWindows {
             running.reset(&mut self.panes)?;
         }
         let max = self.panes.calls.ctx().max_parallelism;
-        let windows = self.panes.state_mut().snapshot(WINDOWS, max, request)?;
-        let mut parts = vec![self.panes.calls.versioned(windows), number(CLOCK, self.clock)];
+        let name = StateName { name: WINDOWS, version: self.panes.calls.version() };
+        let mut parts = self.panes.state_mut().snapshot(name, max, request)?;
+        parts.push(number(CLOCK, self.clock));
         if let Some(count) = &mut self.count {
-            parts.push(count.snapshot(max, request)?);
+            parts.extend(count.snapshot(max, request)?);
         }
         parts.extend(self.panes.calls.calls().snapshot());
         Ok(parts)
@@ -448,11 +460,15 @@ impl Operator for SharedWindows {
         if let Some(count) = &mut self.count {
             count.restore(&mut parts)?;
         }
-        for part in parts {
-            self.panes.state_mut().restore(&part)?;
+        self.restore_windows(parts)
+    }
+
+    async fn restore_piece(&mut self, piece: StatePart) -> Result<(), OperatorError> {
+        let mut pieces = self.panes.calls.migrated(vec![piece]).await?;
+        if let Some(count) = &mut self.count {
+            count.restore(&mut pieces)?;
         }
-        self.interval.wait(self.now(), !self.is_empty());
-        Ok(())
+        self.restore_windows(pieces)
     }
 
     async fn end_of_input(&mut self, out: &mut Collector) -> Result<Progress, OperatorError> {

@@ -8,7 +8,10 @@ use super::{
     CachedBackend, Elsewhere,
     key_row::{Layout, index_of, put_timer_key, split_timer_key, take_times},
 };
-use crate::{BackingStore, KeyedBackend, StateError, StoreHeader, Table, memory_backend::CLOCKS};
+use crate::{
+    BackingStore, KEYED_STORE, KeyedBackend, StateError, StoreHeader, StoredState, Table,
+    memory_backend::CLOCKS,
+};
 
 impl CachedBackend {
     /// Everything as an image, once the store has all of it.
@@ -19,10 +22,10 @@ impl CachedBackend {
             lineage: self.lineage,
             keys: self.key_count() as u64,
             timers: CLOCKS.map(|clock| self.pending_timers(clock)),
-            states: self.layout.states.clone(),
+            states: StoredState::declared(&self.layout.states),
             files: files.files().iter().map(|file| file.name.clone()).collect(),
         };
-        Ok(vec![header.into_part(files)])
+        Ok(vec![header.into_part(KEYED_STORE, files)])
     }
 
     /// Takes up an image of a store with the same states: all of it into an empty store as it is, some key groups, or what

@@ -5,7 +5,7 @@ use crate::{KeyTable, bits::Bits};
 
 /// The hand.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sweep {
+pub(crate) struct Sweep {
     hand: u32,
     /// The call in which this round began.
     began: u32,
@@ -13,7 +13,7 @@ pub(super) struct Sweep {
 
 impl Sweep {
     /// Up to `count` slots whose keys have not been named lately; if there are not enough, others. Between calls.
-    pub(super) fn choose(&mut self, keys: &KeyTable, count: usize) -> Vec<u32> {
+    pub(crate) fn choose(&mut self, keys: &KeyTable, count: usize) -> Vec<u32> {
         let (slots, call) = (keys.slots() as u32, keys.call());
         let count = count.min(keys.len());
         let (mut chosen, mut is_chosen) = (Vec::with_capacity(count), Bits::default());

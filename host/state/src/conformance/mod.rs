@@ -1,14 +1,17 @@
 //! What every backend of keyed state has to do, as tests that take the backend's constructor.
 //!
-//! A backend's own tests call [`run`] once; each check gets a backend of its own, made for [`states`].
+//! A backend's own tests call [`run`] once; each check gets a backend of its own, made for [`states`]. Those of a store call
+//! [`run_windows`] and [`run_sessions`] as well.
 
 mod expiry;
 mod keys;
 mod lists;
 mod maps;
+mod sessions;
 mod snapshots;
 mod timers;
 mod values;
+mod windows;
 
 use std::sync::Arc;
 
@@ -18,6 +21,9 @@ use millstream_types::{
     Cells, Column, Columns, DataType, EncodedKeys, KeyGroup, MaxParallelism, State, StateFiles, StateKind,
     StatePart, hash_key,
 };
+
+pub use sessions::run_sessions;
+pub use windows::{MakeOverflow, run_windows};
 
 use crate::{ImageReader, KeyedBackend, KeyedContext, ReadTables, StateId, StoreHeader};
 

@@ -1,8 +1,6 @@
 //! What has to be known of a store's files to read them. `host/snapshot/FORMAT.md` specifies the bytes.
 
-use millstream_types::{
-    Column, DataType, Redistribution, State, StateChunk, StateForm, StateKind, StatePart,
-};
+use millstream_types::{Column, DataType, State, StateChunk, StateForm, StateKind, StatePart};
 
 use crate::{
     StateError,
@@ -14,14 +12,56 @@ use crate::{
 pub struct StoreHeader {
     /// Of all images in which a name stands for the same file.
     pub lineage: u64,
-    /// How many keys there are.
+    /// How many keys there are; of windows and sessions, how many entries.
     pub keys: u64,
     /// How many timers there are: on event time, on processing time, and expiries.
     pub timers: [u64; 3],
-    /// All states of the operator, in the order in which rows have them.
-    pub states: Vec<State>,
+    /// All keyed states of the operator, in the order in which rows have them; or its windows or sessions, alone.
+    pub states: Vec<StoredState>,
     /// The names of the files.
     pub files: Vec<String>,
+}
+
+/// A state that a store has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredState {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub form: StateForm,
+    /// The version of its columns.
+    pub version: u32,
+    /// The columns of its rows.
+    pub columns: Vec<Column>,
+}
+
+impl StoredState {
+    /// The states that a function declares.
+    pub fn declared(states: &[State]) -> Vec<Self> {
+        let stored = |state: &State| Self {
+            name: state.name.clone(),
+            form: form_of(state.kind),
+            version: state.version,
+            columns: state.columns.clone(),
+        };
+        states.iter().map(stored).collect()
+    }
+
+    /// Whether windows or sessions are in it.
+    fn is_of_windows(&self) -> bool {
+        matches!(
+            self.form,
+            StateForm::Accumulators
+                | StateForm::Contents
+                | StateForm::SessionAccumulators
+                | StateForm::SessionContents
+        )
+    }
+
+    /// Whether it has rows in a store.
+    fn has_rows(&self) -> bool {
+        !matches!(self.form, StateForm::Broadcast | StateForm::Items)
+    }
 }
 
 impl StoreHeader {
@@ -34,32 +74,35 @@ impl StoreHeader {
     }
 
     /// The part of an image that has been taken.
-    pub(crate) fn into_part(self, files: millstream_types::StateFiles) -> StatePart {
+    pub(crate) fn into_part(self, name: &str, files: millstream_types::StateFiles) -> StatePart {
         let chunks = vec![StateChunk::item(self.encode())];
-        StatePart { files: Some(files), ..StatePart::plain(STORE, StateForm::Store, chunks) }
+        StatePart { files: Some(files), ..StatePart::plain(name, StateForm::Store, chunks) }
     }
 
-    /// Whether rows of these states stand in the files as they would be written now.
+    /// Whether rows of the states that a function declares stand in the files as they would be written now.
     pub fn fits(&self, states: &[State]) -> bool {
-        let same = |(a, b): (&State, &State)| {
-            (&a.name, a.kind, a.version, &a.columns) == (&b.name, b.kind, b.version, &b.columns)
-        };
-        self.states.len() == states.len() && self.states.iter().zip(states).all(same)
+        self.states == StoredState::declared(states)
+    }
+
+    /// The windows or sessions that the files are of, if they are.
+    pub fn windows(&self) -> Option<&StoredState> {
+        self.states.first().filter(|state| state.is_of_windows())
     }
 
     /// The states that the store has and timers, as parts without chunks, in the order in which a reader has them.
     pub fn parts(&self) -> Vec<StatePart> {
-        let of_state = |state: &State| {
-            let form = form_of(state.kind)?;
-            let part = StatePart::plain(&state.name, form, Vec::new());
-            Some(StatePart { version: state.version, columns: state.columns.clone(), ..part })
+        let of_state = |state: &StoredState| {
+            let part = StatePart::plain(&state.name, state.form, Vec::new());
+            StatePart { version: state.version, columns: state.columns.clone(), ..part }
         };
         let timers = [
             StatePart::plain(crate::EVENT_TIMERS, StateForm::EventTimers, Vec::new()),
             StatePart::plain(crate::PROCESSING_TIMERS, StateForm::ProcessingTimers, Vec::new()),
             StatePart::plain(crate::EXPIRIES, StateForm::Expiries, Vec::new()),
         ];
-        self.states.iter().filter_map(of_state).chain(timers).collect()
+        // Windows have none, and sessions have them in themselves.
+        let timers = timers.into_iter().filter(|_| self.windows().is_none());
+        self.states.iter().filter(|state| state.has_rows()).map(of_state).chain(timers).collect()
     }
 
     /// The bytes.
@@ -71,7 +114,7 @@ impl StoreHeader {
         put_u32(self.states.len() as u32, &mut out);
         for state in &self.states {
             put_bytes(state.name.as_bytes(), &mut out);
-            out.push(number_of(state.kind));
+            out.push(state.form.number());
             put_u32(state.version, &mut out);
             put_u32(state.columns.len() as u32, &mut out);
             for column in &state.columns {
@@ -112,33 +155,26 @@ impl StoreHeader {
     }
 }
 
-/// The form of the part that has a state; none if it is not kept by key.
-pub(super) fn form_of(kind: StateKind) -> Option<StateForm> {
+/// The form of the part that has a state.
+pub(super) fn form_of(kind: StateKind) -> StateForm {
     match kind {
-        StateKind::Value => Some(StateForm::Value),
-        StateKind::List => Some(StateForm::List),
-        StateKind::Map => Some(StateForm::Map),
-        StateKind::Broadcast | StateKind::Operator => None,
+        StateKind::Value => StateForm::Value,
+        StateKind::List => StateForm::List,
+        StateKind::Map => StateForm::Map,
+        StateKind::Broadcast => StateForm::Broadcast,
+        StateKind::Operator => StateForm::Items,
     }
 }
 
-/// Numbers of kinds, which are on disk for ever: those of their forms.
-fn number_of(kind: StateKind) -> u8 {
-    match kind {
-        StateKind::Broadcast => StateForm::Broadcast.number(),
-        StateKind::Operator => StateForm::Items.number(),
-        kept => form_of(kept).map_or(0, StateForm::number),
-    }
-}
-
-fn kind_of(number: u8) -> Option<StateKind> {
+/// The kind of a state that a function declares; none of windows and sessions.
+pub(super) fn kind_of(form: StateForm) -> Option<StateKind> {
     let all = [StateKind::Value, StateKind::List, StateKind::Map, StateKind::Broadcast, StateKind::Operator];
-    all.into_iter().find(|&kind| number_of(kind) == number)
+    all.into_iter().find(|&kind| form_of(kind) == form)
 }
 
-fn take_state(from: &mut &[u8]) -> Result<State, StateError> {
+fn take_state(from: &mut &[u8]) -> Result<StoredState, StateError> {
     let name = take_text(from)?;
-    let kind = kind_of(take_u8(from)?).ok_or(StateError::DamagedChunk)?;
+    let form = StateForm::of_number(take_u8(from)?).ok_or(StateError::DamagedChunk)?;
     let version = take_u32(from)?;
     let mut columns = Vec::new();
     for _ in 0..take_u32(from)? {
@@ -146,8 +182,8 @@ fn take_state(from: &mut &[u8]) -> Result<State, StateError> {
         let data_type: DataType = take_text(from)?.parse().map_err(|_| StateError::DamagedChunk)?;
         columns.push(Column { name, data_type, nullable: take_u8(from)? != 0 });
     }
-    let redistribution = Redistribution::default();
-    Ok(State { name, kind, columns, version, migrates_from: Vec::new(), redistribution })
+    let state = StoredState { name, form, version, columns };
+    if kind_of(form).is_some() || state.is_of_windows() { Ok(state) } else { Err(StateError::DamagedChunk) }
 }
 
 fn take_text(from: &mut &[u8]) -> Result<String, StateError> {
@@ -155,8 +191,8 @@ fn take_text(from: &mut &[u8]) -> Result<String, StateError> {
     String::from_utf8(text).map_err(|_| StateError::DamagedChunk)
 }
 
-/// The name of the part.
-const STORE: &str = "store";
+/// The name of the part that has keyed state; one of windows or sessions has the name of these.
+pub const KEYED_STORE: &str = "store";
 
 #[cfg(test)]
 mod tests {
@@ -168,7 +204,7 @@ mod tests {
             lineage: 7,
             keys: 1000,
             timers: [3, 4, 5],
-            states: conformance::states(),
+            states: StoredState::declared(&conformance::states()),
             files: vec!["000012.sst".into(), "CURRENT".into()],
         }
     }

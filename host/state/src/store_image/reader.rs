@@ -2,11 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use millstream_types::{Clock, KeyGroup, MaxParallelism, StateFiles, StateForm, StateKind, StatePart};
+use millstream_types::{
+    Clock, KeyGroup, MaxParallelism, Redistribution, State, StateFiles, StateForm, StateKind, StatePart,
+};
 
-use super::{StoreHeader, header::form_of};
+use super::{StoreHeader, header::kind_of, windows};
 use crate::{
-    ReadTables, StateError, Table,
+    ReadTables, StateError, StoredState, Table,
     cached_backend::key_row::{Layout, Piece, key_of, split_map_key},
     memory_backend::CLOCKS,
     snapshot::{put_bytes, put_u32},
@@ -29,15 +31,29 @@ pub struct ImageReader {
 enum Source {
     State(usize),
     Timers(Clock),
+    Windows,
+    Sessions,
 }
 
 impl ImageReader {
     /// A reader of these files, which `store` has open.
     pub fn new(header: &StoreHeader, files: StateFiles, store: Box<dyn ReadTables>) -> Self {
+        let keyed = |state: &StoredState| {
+            let kind = kind_of(state.form)?;
+            let (name, columns) = (state.name.clone(), state.columns.clone());
+            let (migrates_from, redistribution) = (Vec::new(), Redistribution::default());
+            Some(State { name, kind, columns, version: state.version, migrates_from, redistribution })
+        };
+        let states: Vec<State> = header.states.iter().filter_map(keyed).collect();
         // How many key groups there are says only where keys are put, which they are already.
-        let layout = Layout::new(&header.states, MaxParallelism::DEFAULT);
-        let kept = header.states.iter().enumerate().filter(|(_, state)| form_of(state.kind).is_some());
-        let states = kept.map(|(at, _)| Source::State(at));
+        let layout = Layout::new(&states, MaxParallelism::DEFAULT);
+        let source = |(at, form): (usize, StateForm)| match form {
+            StateForm::Value | StateForm::List | StateForm::Map => Some(Source::State(at)),
+            StateForm::Accumulators | StateForm::Contents => Some(Source::Windows),
+            StateForm::SessionAccumulators | StateForm::SessionContents => Some(Source::Sessions),
+            _ => None,
+        };
+        let states = header.states.iter().map(|state| state.form).enumerate().filter_map(source);
         let sources = states.chain(CLOCKS.map(Source::Timers));
         let parts = sources.zip(header.parts()).collect();
         Self { store, layout, parts, _files: files }
@@ -62,6 +78,10 @@ impl ImageReader {
             Source::State(state) if self.layout.states[state].kind == StateKind::Map => {
                 self.write_maps(state, group, write)
             }
+            Source::Windows => {
+                windows::write_windows(&mut *self.store, self.parts[part].1.form, group, write)
+            }
+            Source::Sessions => windows::write_sessions(&mut *self.store, group, write),
             source => self.write_rows(source, group, write),
         }
     }
@@ -112,6 +132,8 @@ impl ImageReader {
                     };
                     layout.parse(row, |_, _| Ok(()), times)?;
                 }
+                // They are read otherwise.
+                Source::Windows | Source::Sessions => {}
             }
             if !entry.is_empty() {
                 write(&entry)?;

@@ -34,7 +34,7 @@ pub(super) fn operator(
             Box::new(ProcessOperator::with_state(spec, function, ctx.clone(), keyed))
         }
         FunctionKind::Aggregate | FunctionKind::Window => {
-            window_operator(window(node, plan, row_errors), function, ctx.clone())
+            window_operator(window(node, plan, row_errors), function, ctx.clone(), &|| state.overflow())
         }
     })
 }

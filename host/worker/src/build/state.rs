@@ -1,9 +1,9 @@
-//! Where the keyed state of a job's operators is kept.
+//! Where the keyed state, the windows and the sessions of a job's operators are kept.
 
 use std::path::{Path, PathBuf};
 
-use millstream_graph::{NodeBody, Plan, StateSpec};
-use millstream_state::{CacheOptions, CachedBackend, KeyedContext};
+use millstream_graph::{FunctionNode, LogicalNode, NodeBody, Plan, StateSpec, Trigger};
+use millstream_state::{CacheOptions, CachedBackend, KeyedContext, Overflow};
 use millstream_state_rocksdb::{RocksMemory, RocksStore, StateFolder};
 use millstream_types::{FunctionKind, MaxParallelism, State};
 
@@ -15,7 +15,7 @@ pub(crate) enum StateBackend {
     RocksDb {
         folder: StateFolder,
         memory: RocksMemory,
-        /// Memory for the cache of one subtask.
+        /// Memory for one instance: the cache of a subtask's keyed state, its windows, or its sessions.
         cache: usize,
         max: MaxParallelism,
     },
@@ -23,7 +23,7 @@ pub(crate) enum StateBackend {
 
 impl StateBackend {
     /// What the job file asks for; state on disk goes into a folder in `dir`. The memory is divided evenly: half of it is
-    /// for caches, one a subtask, and half for RocksDB, which has one for all.
+    /// for what is kept in memory, a part for each instance, and half for RocksDB, which has one for all.
     pub(super) fn new(plan: &Plan, dir: &Path) -> Result<Self, BuildError> {
         let instances = instances(plan);
         let StateSpec::RocksDb { memory, .. } = plan.logical.job.state else { return Ok(Self::Memory) };
@@ -53,6 +53,17 @@ impl StateBackend {
         }
     }
 
+    /// A place for what one subtask has in windows or sessions and cannot keep in memory; none if it keeps all there.
+    pub(super) fn overflow(&self) -> Option<Overflow> {
+        match self {
+            Self::Memory => None,
+            Self::RocksDb { folder, memory, cache, max } => {
+                let store = RocksStore::new(folder.next(), &[], memory);
+                Some(Overflow::new(Box::new(store), CacheOptions { max: *max, memory: *cache }))
+            }
+        }
+    }
+
     /// The state of one subtask of an operator that declares these states.
     pub(super) fn keyed(&self, states: &[State]) -> KeyedContext {
         match self {
@@ -66,11 +77,24 @@ impl StateBackend {
     }
 }
 
-/// How many subtasks keep state by key.
+/// How many instances of state there are, each of one subtask.
 fn instances(plan: &Plan) -> usize {
-    let keyed = plan.logical.nodes.iter().filter(|node| match &node.body {
-        NodeBody::Function(f) => f.declaration.kind == FunctionKind::Process,
-        _ => false,
-    });
-    keyed.map(|node| node.parallelism as usize).sum()
+    let of_node = |node: &LogicalNode| match &node.body {
+        NodeBody::Function(function) => of_function(function) * node.parallelism as usize,
+        _ => 0,
+    };
+    plan.logical.nodes.iter().map(of_node).sum()
+}
+
+/// How many a subtask of a function has.
+fn of_function(function: &FunctionNode) -> usize {
+    match function.declaration.kind {
+        FunctionKind::Map | FunctionKind::Async => 0,
+        FunctionKind::Process => 1,
+        FunctionKind::Aggregate | FunctionKind::Window => {
+            let window = function.window.as_ref();
+            // What a count trigger has counted is kept beside the windows.
+            1 + usize::from(window.is_some_and(|window| matches!(window.trigger, Trigger::Count(_))))
+        }
+    }
 }

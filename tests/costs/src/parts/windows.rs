@@ -108,7 +108,7 @@ fn operator() -> Box<dyn Operator> {
         lifecycle: Vec::new(),
         fired_rows: FIRED_ROWS,
     };
-    window_operator(spec, factory.create(&place()).expect("an aggregate function"), place())
+    window_operator(spec, factory.create(&place()).expect("an aggregate function"), place(), &|| None)
 }
 
 /// Milliseconds.

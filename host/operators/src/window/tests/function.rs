@@ -18,7 +18,7 @@ use crate::{
 };
 
 fn operator(setup: &Setup, function: Closures) -> Box<dyn Operator> {
-    window_operator(setup.spec(), Box::new(function), context("window"))
+    window_operator(setup.spec(), Box::new(function), context("window"), &|| None)
 }
 
 fn send(operator: &mut dyn Operator, lines: &[&str]) -> Result<String, String> {
@@ -46,7 +46,7 @@ fn keys_are_widened_and_handed_over_as_the_function_declares_them() {
     spec.bounds = WindowBounds::default();
     let made = [Field::new("count", DataType::Int64), Field::new("sum", DataType::Int64)];
     spec.output.ports = vec![PortLayout::new(Carry::Replace, &[], &made)];
-    let mut operator = window_operator(spec, Box::new(function), context("window"));
+    let mut operator = window_operator(spec, Box::new(function), context("window"), &|| None);
 
     let schema = Schema::new(vec![
         Field::new("name", DataType::Utf8),
@@ -179,7 +179,7 @@ fn life_cycle_calls_are_made_where_they_are_wanted() {
             spec.lifecycle = lifecycle;
             spec.output.ports =
                 vec![PortLayout::new(Carry::Replace, &[], &[Field::new("n", DataType::Int64)])];
-            let mut operator = window_operator(spec, Box::new(function), context("window"));
+            let mut operator = window_operator(spec, Box::new(function), context("window"), &|| None);
             let mut out = millstream_operator::Collector::new();
             let barrier = Barrier {
                 id: 1,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use millstream_types::Window;
 use proptest::prelude::*;
 
-use super::support::{Setup, run};
+use super::support::{Setup, run, run_restored};
 use crate::{Trigger, WindowAssigner};
 
 /// What a stream sends.
@@ -125,9 +125,10 @@ fn line(setup: &Setup, (end, start, key): (i64, i64, u8), rows: &[(i64, i64)]) -
 }
 
 /// The operator's output by step, sorted, and how many rows it has dropped.
-fn operator(setup: &Setup, steps: &[Step]) -> (Vec<Vec<String>>, usize) {
+fn operator(setup: &Setup, steps: &[Step], restored: bool) -> (Vec<Vec<String>>, usize) {
     let script: Vec<String> = steps.iter().map(text).collect();
-    let output = run(setup.clone(), &script.iter().map(String::as_str).collect::<Vec<_>>());
+    let script: Vec<&str> = script.iter().map(String::as_str).collect();
+    let output = if restored { run_restored(setup, &script) } else { run(setup.clone(), &script) };
     let mut lines: Vec<Vec<String>> = Vec::new();
     let mut late = 0;
     for line in output.lines() {
@@ -211,12 +212,14 @@ fn setups() -> impl Strategy<Value = Setup> {
 fn agree(setup: &Setup, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut model = Model::default();
     let expected: Vec<Vec<String>> = steps.iter().map(|step| model.step(setup, step)).collect();
-    let (found, late) = operator(setup, steps);
-    for ((step, expected), found) in steps.iter().zip(expected).zip(found) {
-        prop_assert_eq!(found, expected, "at {:?}", step);
-    }
-    if !gaps(setup.assigner) {
-        prop_assert_eq!(late, model.late);
+    for restored in [false, true] {
+        let (found, late) = operator(setup, steps, restored);
+        for ((step, expected), found) in steps.iter().zip(&expected).zip(found) {
+            prop_assert_eq!(&found, expected, "at {:?}, restored: {}", step, restored);
+        }
+        if !gaps(setup.assigner) {
+            prop_assert_eq!(late, model.late);
+        }
     }
     Ok(())
 }

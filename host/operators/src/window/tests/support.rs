@@ -5,16 +5,21 @@ use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use arrow_array::{Array, ArrayRef, Int64Array, StringViewArray, cast::AsArray, types::Int64Type};
 use millstream_operator::{
-    Accumulated, FunctionError, FunctionOutput, ManualClock, Operator, Origin, Outcome, Rejected, RowPolicy,
+    Accumulated, FunctionError, FunctionOutput, ManualClock, Operator, OperatorContext, Origin, Outcome,
+    Rejected, RowPolicy,
 };
-use millstream_types::{Carry, Cells, Clock, Column, Columns, DataType, Field, Window};
+use millstream_state::{CacheOptions, InMemoryStore, Overflow, Overflows, ReadTables, conformance::portable};
+use millstream_types::{
+    Carry, Cells, Clock, Column, Columns, DataType, Field, MaxParallelism, SnapshotRequest, StateFiles,
+    StatePart, Window,
+};
 
 use crate::{
     KeyColumn, OutputSpec, PortLayout, ProjectionSpec, ReadColumn, RowErrorSpec, Trigger, WindowAssigner,
     WindowBounds, WindowFunction, WindowSpec,
     test_support::{
-        Closures, context_with_clock, end_of_input, process, processing_time, schema, text_batch_of,
-        watermark,
+        Closures, block_on, context_with_clock, end_of_input, process, processing_time, schema,
+        text_batch_of, watermark,
     },
     window_operator,
 };
@@ -130,35 +135,109 @@ impl Setup {
     /// The operator with its clock and context.
     pub(super) fn operator(
         &self,
-    ) -> (Box<dyn Operator>, Arc<ManualClock>, millstream_operator::OperatorContext) {
+        overflows: &Overflows<'_>,
+    ) -> (Box<dyn Operator>, Arc<ManualClock>, OperatorContext) {
         let clock = Arc::new(ManualClock::new(0));
         let ctx = context_with_clock("window", clock.clone());
-        (window_operator(self.spec(), Box::new(Self::functions()), ctx.clone()), clock, ctx)
+        let operator = window_operator(self.spec(), Box::new(Self::functions()), ctx.clone(), overflows);
+        (operator, clock, ctx)
     }
 }
 
-/// Runs a script; each step's output stands under it, indented.
+/// Runs a script; each step's output stands under it, indented. Runs it again where memory has room for nothing, and for
+/// little: but for the order in which a step emits, that comes out the same.
 pub(super) fn run(setup: Setup, script: &[&str]) -> String {
-    let (mut operator, clock, ctx) = setup.operator();
-    let mut text = String::new();
-    for step in script {
-        let output = match step.split_once(' ') {
-            Some(("watermark", time)) => watermark(&mut *operator, time.parse().expect("a time")),
-            Some(("time", time)) => {
-                let now = time.parse().expect("a time");
-                clock.set(now);
-                processing_time(&mut *operator, now)
-            }
-            None if *step == "end" => end_of_input(&mut *operator),
-            _ => {
-                let lines: Vec<&str> = step.split(';').map(str::trim).collect();
-                process(&mut *operator, text_batch_of(&schema("key:utf8 v:int64?"), &lines))
-            }
-        };
-        let output = output.unwrap_or_else(|e| format!("error: {e}\n"));
-        text += &format!("{step}\n");
-        output.lines().for_each(|line| text += &format!("    {line}\n"));
+    let in_memory = run_with(&setup, script, &|| None);
+    for memory in [0, 3000] {
+        let spilled = run_with(&setup, script, &|| Some(overflow(memory)));
+        assert_eq!(unordered(&spilled), unordered(&in_memory), "with {memory} bytes of memory");
     }
+    in_memory
+}
+
+/// A place for what has no room in so many bytes.
+pub(super) fn overflow(memory: usize) -> Overflow {
+    Overflow::new(Box::<InMemoryStore>::default(), CacheOptions { max: max(), memory })
+}
+
+fn max() -> MaxParallelism {
+    MaxParallelism::new(4).expect("in range")
+}
+
+/// What each step emits, sorted.
+fn unordered(output: &str) -> Vec<Vec<&str>> {
+    let mut steps: Vec<Vec<&str>> = Vec::new();
+    for line in output.lines() {
+        match steps.last_mut().filter(|_| line.starts_with(' ')) {
+            Some(step) => step.push(line),
+            None => steps.push(vec![line]),
+        }
+    }
+    steps.iter_mut().for_each(|step| step.sort_unstable());
+    steps
+}
+
+fn run_with(setup: &Setup, script: &[&str], overflows: &Overflows<'_>) -> String {
+    let (mut operator, clock, ctx) = setup.operator(overflows);
+    let steps = script.iter().map(|step| run_step(&mut *operator, &clock, step));
+    steps.collect::<String>() + &figures(&ctx)
+}
+
+/// Runs a script of which each step is taken by another operator, which goes on from a snapshot of the one before: in
+/// memory, with an image as it is, and with one by halves.
+pub(super) fn run_restored(setup: &Setup, script: &[&str]) -> String {
+    let (mut operator, clock, ctx) = setup.operator(&|| Some(overflow(0)));
+    let mut text = String::new();
+    for (number, step) in script.iter().enumerate() {
+        text += &run_step(&mut *operator, &clock, step);
+        let request = SnapshotRequest::in_full(number as u64);
+        let parts = block_on(operator.snapshot(&request)).expect("between two steps");
+        let function = Box::new(Setup::functions());
+        let (memory, parts) = match number % 4 {
+            0 => (Some(3000), parts),
+            1 => (None, portable(parts, max(), open)),
+            2 => (Some(0), parts),
+            _ => (Some(3000), parts.iter().flat_map(halves).collect()),
+        };
+        let made = || memory.map(overflow);
+        operator = window_operator(setup.spec(), function, ctx.clone(), &made);
+        block_on(operator.restore(parts)).expect("its own state");
+    }
+    text + &figures(&ctx)
+}
+
+fn open(files: &StateFiles) -> Box<dyn ReadTables> {
+    Box::new(InMemoryStore::of(files).expect("its own image"))
+}
+
+/// An image as two that have half of the key groups each; anything else as it is.
+fn halves(part: &StatePart) -> Vec<StatePart> {
+    let Some(files) = &part.files else { return vec![part.clone()] };
+    let half = |groups| StatePart { files: Some(files.of_groups(groups)), ..part.clone() };
+    vec![half(0..max().groups() / 2), half(max().groups() / 2..max().groups())]
+}
+
+fn run_step(operator: &mut dyn Operator, clock: &ManualClock, step: &str) -> String {
+    let output = match step.split_once(' ') {
+        Some(("watermark", time)) => watermark(operator, time.parse().expect("a time")),
+        Some(("time", time)) => {
+            let now = time.parse().expect("a time");
+            clock.set(now);
+            processing_time(operator, now)
+        }
+        None if step == "end" => end_of_input(operator),
+        _ => {
+            let lines: Vec<&str> = step.split(';').map(str::trim).collect();
+            process(operator, text_batch_of(&schema("key:utf8 v:int64?"), &lines))
+        }
+    };
+    let output = output.unwrap_or_else(|e| format!("error: {e}\n"));
+    output.lines().fold(format!("{step}\n"), |text, line| text + "    " + line + "\n")
+}
+
+/// What the metrics of an operator say.
+fn figures(ctx: &OperatorContext) -> String {
+    let mut text = String::new();
     let metrics = &ctx.metrics;
     let figures = [
         ("late dropped", metrics.late_dropped.load(Relaxed)),
