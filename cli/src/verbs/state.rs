@@ -7,7 +7,7 @@ use arrow_schema::{ArrowError, Field, Schema};
 use comfy_table::{Table, presets};
 use miette::miette;
 use millstream_snapshot::{OperatorMetadata, StateMetadata};
-use millstream_state::show_part;
+use millstream_state::{KEYED_STORE, show_part};
 use millstream_storage::{JobStore, StoredSnapshot};
 use millstream_task::StatePieces;
 use millstream_types::{StateForm, StatePart};
@@ -75,8 +75,12 @@ fn states_of(operator: &OperatorMetadata) -> Vec<OneState<'_>> {
     let mut states: Vec<OneState<'_>> = Vec::new();
     let subtasks = operator.subtasks.iter().map(|subtask| &subtask.states[..]);
     for listed in subtasks.chain([&operator.shared[..]]) {
-        let store = listed.iter().find(|state| state.form == StateForm::Store);
         for state in listed {
+            // Keyed states share one; windows and sessions have their own.
+            let is_its = |store: &&StateMetadata| {
+                store.form == StateForm::Store && (store.name == KEYED_STORE || store.name == state.name)
+            };
+            let store = listed.iter().find(is_its);
             let part = Part { state, store };
             match states.iter_mut().find(|known| known.name == state.name && known.form == state.form) {
                 Some(known) => known.parts.push(part),
@@ -99,7 +103,11 @@ fn find_states<'a>(operator: &'a OperatorMetadata, name: Option<&str>) -> Result
     let all = states_of(operator);
     let known: Vec<_> = all.iter().map(|state| state.name).collect();
     let known = known.join(", ");
-    let found: Vec<_> = all.into_iter().filter(|state| name.is_none_or(|name| name == state.name)).collect();
+    // The store of windows has their name, and no rows but theirs.
+    let is_it = |state: &OneState<'_>, name| {
+        state.name == name && (state.form != StateForm::Store || name == KEYED_STORE)
+    };
+    let found: Vec<_> = all.into_iter().filter(|state| name.is_none_or(|name| is_it(state, name))).collect();
     match name {
         Some(name) if found.is_empty() => {
             Err(Failure::invalid(miette!("`{}` has no state `{name}`; it has {known}", operator.id)))

@@ -308,6 +308,11 @@ fn is_by_key(form: StateForm) -> bool {
             | StateForm::Map
             | StateForm::EventTimers
             | StateForm::ProcessingTimers
+            | StateForm::Expiries
+            | StateForm::Accumulators
+            | StateForm::Contents
+            | StateForm::SessionAccumulators
+            | StateForm::SessionContents
     )
 }
 

@@ -7,7 +7,7 @@ mod tests;
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use millstream_snapshot::{ChainError, Location, StateMetadata, SubtaskMetadata};
-use millstream_state::StateError;
+use millstream_state::{KEYED_STORE, StateError};
 use millstream_storage::{RunStore, SnapshotFolder, StorageError};
 use millstream_task::TaskSnapshot;
 use millstream_types::{BarrierKind, OperatorId, StateFiles, StatePart};
@@ -74,7 +74,12 @@ pub(crate) async fn store_snapshot(
     let mut stored = store_chunks(folder, participant, snapshot, base.clone()).await?;
     for (operator, part, files) in on_disk {
         let (id, of_operator) = &mut stored[operator];
-        let name = folder.file_name(&format!("subtask-{participant}-{operator}"));
+        let name = match part.name.as_str() {
+            KEYED_STORE => format!("subtask-{participant}-{operator}"),
+            // An operator may have several of these.
+            windows => format!("subtask-{participant}-{operator}-{windows}"),
+        };
+        let name = folder.file_name(&name);
         let states = match kind {
             BarrierKind::Savepoint => {
                 files::as_chunks(folder, name, &part, files, layout.max_parallelism).await?

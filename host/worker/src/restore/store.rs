@@ -1,4 +1,4 @@
-//! Keyed state that a checkpoint has as the files of a store.
+//! Keyed state, windows and sessions that a checkpoint has as the files of a store.
 //!
 //! They are fetched as they are, each checked against its length and checksum. An operator that keeps the same states in
 //! the same kind of store takes them: all of them at the same parallelism, else the rows of its key groups. For any other,
@@ -6,8 +6,8 @@
 
 use std::fs;
 
-use millstream_snapshot::{Location, OperatorMetadata, StateMetadata};
-use millstream_state::StoreHeader;
+use millstream_snapshot::{Location, OperatorMetadata, StateMetadata, WantedState};
+use millstream_state::{StoreHeader, StoredState};
 use millstream_task::{PiecesOf, StatePieces};
 use millstream_types::{KeyGroupRange, State, StateFiles, StatePart};
 
@@ -53,7 +53,11 @@ impl RestorePlan {
         let same = operator.subtasks.len() == restorer.parallelism as usize;
         let max = self.snapshot.metadata.max_parallelism;
         let groups = KeyGroupRange::of(restorer.index, restorer.parallelism, max).0;
-        if restorer.backend.is_on_disk() && header.fits(restorer.states) {
+        let fits = match header.windows() {
+            Some(windows) => self.keeps(operator, windows),
+            None => header.fits(restorer.states),
+        };
+        if restorer.backend.is_on_disk() && fits {
             let files = if same { files } else { files.of_groups(groups) };
             let chunks = vec![millstream_types::StateChunk::item(bytes.to_vec())];
             let part = StatePart::plain(&state.name, state.form, chunks);
@@ -69,6 +73,18 @@ impl RestorePlan {
         let takeovers = header.parts().iter().map(takeover).collect();
         let pieces = pieces::StorePieces::new(&header, files, own, operator, takeovers, groups)?;
         Ok(FromStore::Pieces((restorer.position, Box::new(pieces) as Box<dyn StatePieces>)))
+    }
+}
+
+impl RestorePlan {
+    /// Whether an operator of the job keeps windows or sessions just so.
+    fn keeps(&self, operator: &OperatorMetadata, found: &StoredState) -> bool {
+        let wanted = self.wanted.iter().find(|wanted| wanted.id == operator.id);
+        let is_it = |state: &WantedState| {
+            (&state.name, state.form, state.version, &state.columns)
+                == (&found.name, found.form, found.version, &found.columns)
+        };
+        wanted.is_some_and(|wanted| wanted.states.iter().any(is_it))
     }
 }
 
