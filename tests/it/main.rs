@@ -26,3 +26,4 @@ mod signals;
 mod sources;
 mod storage_faults;
 mod wasi;
+mod windows_on_disk;

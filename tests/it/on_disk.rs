@@ -18,8 +18,8 @@ use crate::{
     support::{Output, finish},
 };
 
-const ON_DISK: &str = "state = { backend = \"rocksdb\", memory = \"16MiB\", dir = \"state\" }";
-const IN_MEMORY: &str = "state = { backend = \"memory\" }";
+pub(crate) const ON_DISK: &str = "state = { backend = \"rocksdb\", memory = \"16MiB\", dir = \"state\" }";
+pub(crate) const IN_MEMORY: &str = "state = { backend = \"memory\" }";
 
 /// Counts by key until a timer a key, with far more keys than the cache of a subtask has room for.
 fn job(records: u32, settings: &str) -> String {
@@ -75,8 +75,16 @@ fn run_folder(subject: &Subject) -> PathBuf {
     subject.path("checkpoints/counts/run-00001")
 }
 
+/// The run that any job has begun.
+fn newest_run(subject: &Subject) -> PathBuf {
+    let jobs = fs::read_dir(subject.path("checkpoints")).into_iter().flatten();
+    jobs.filter_map(|job| Some(job.ok()?.path().join("run-00001")))
+        .find(|run| run.exists())
+        .unwrap_or_default()
+}
+
 /// The complete checkpoints, ascending.
-fn complete(run: &Path) -> Vec<(PathBuf, SnapshotMetadata)> {
+pub(crate) fn complete(run: &Path) -> Vec<(PathBuf, SnapshotMetadata)> {
     let folders = fs::read_dir(run).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let read = |folder: PathBuf| {
         let bytes = fs::read(folder.join("_metadata")).ok()?;
@@ -112,14 +120,14 @@ fn until_on_disk(subject: &Subject) -> (PathBuf, SnapshotMetadata) {
 }
 
 /// Runs until what is complete is as wanted, and kills it then. Says how much memory it has had at most.
-fn until(subject: &Subject, wanted: impl Fn(&[(PathBuf, SnapshotMetadata)]) -> bool) -> u64 {
+pub(crate) fn until(subject: &Subject, wanted: impl Fn(&[(PathBuf, SnapshotMetadata)]) -> bool) -> u64 {
     let mut command = subject.command();
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command");
     let (since, mut peak) = (Instant::now(), 0);
-    while !wanted(&complete(&run_folder(subject))) {
+    while !wanted(&complete(&newest_run(subject))) {
         if let Some(end) = child.try_wait().expect("a child") {
             // Its last checkpoint may have been the wanted one.
-            let found = complete(&run_folder(subject));
+            let found = complete(&newest_run(subject));
             let (told, found_so) = (child.wait_with_output().expect("a child").stderr, described(&found));
             let told = String::from_utf8_lossy(&told).into_owned();
             assert!(wanted(&found), "it came to its end, {end}, with {found_so}:\n{told}");
@@ -277,7 +285,7 @@ fn peak_memory(process: u32) -> Option<u64> {
 }
 
 /// What a job takes at most, which is killed when its newest checkpoint has so many bytes of state.
-fn peak_until(subject: &Subject, bytes: u64) -> u64 {
+pub(crate) fn peak_until(subject: &Subject, bytes: u64) -> u64 {
     until(subject, |complete| complete.last().is_some_and(|(_, newest)| newest.state_bytes() >= bytes))
 }
 

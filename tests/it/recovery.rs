@@ -15,6 +15,7 @@ use crate::{
     on_disk,
     subject::{OFTEN, OFTEN_OVERTAKING, OFTEN_UNALIGNED, Subject, assert_same},
     support::finish,
+    windows_on_disk,
 };
 
 /// A setting of the soak test.
@@ -112,6 +113,19 @@ fn slow_counts_killed_at_any_moment() {
 fn state_on_disk_killed_at_any_moment() {
     kill(on_disk::subject, 6, 1500, 0x5eed_0005);
     kill(on_disk::overtaking, 6, 1500, 0x5eed_0017);
+}
+
+#[test]
+fn windows_on_disk_killed_at_any_moment() {
+    kill(windows_on_disk::tumbling, 5, 1200, 0x5eed_0019);
+    kill(windows_on_disk::sliding, 5, 1200, 0x5eed_001a);
+    kill(windows_on_disk::rows_of_windows, 5, 1200, 0x5eed_001b);
+}
+
+#[test]
+fn sessions_on_disk_killed_at_any_moment() {
+    kill(windows_on_disk::sessions, 5, 1200, 0x5eed_001c);
+    kill(windows_on_disk::rows_of_sessions, 5, 1200, 0x5eed_001d);
 }
 
 #[test]
