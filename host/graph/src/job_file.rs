@@ -25,12 +25,11 @@
 //! `"10m"`), `max-concurrent` how many may be under way (default 1), `tolerable-failures` how many may fail in a row
 //! before the job does (default 3), `retain` how many are kept (default 3).
 //!
-//! `state = { backend = "rocksdb", memory = "512MB" }` keeps the state of process functions in RocksDB as far as it does
-//! not fit into `memory` (default `"512MB"`, at least `"16MiB"`), which all their subtasks share: half of it for keys as
-//! they are used, half for RocksDB. `dir` is where its files go while the job runs (default: the system's folder for
-//! temporary files; they are gone when it ends). Without it, or with `backend = "memory"`, all state is in memory, as
-//! that of windows is in any case. `ttl = "24h"`, which may stand alone, has what a process function keeps for a key go
-//! when that key has had neither a row nor a timer for so long by the machine's clock, and up to a sixteenth of that
+//! `state = { backend = "rocksdb", memory = "512MB" }` keeps the state of process functions, windows and sessions in RocksDB
+//! as far as it does not fit into `memory` (default `"512MB"`, at least `"16MiB"`), which all their subtasks share: half of
+//! it for keys as they are used, half for RocksDB. `dir` is where its files go while the job runs (default: the system's
+//! folder for temporary files; they are gone when it ends). Without it, or with `backend = "memory"`, all state is in
+//! memory. `ttl = "24h"`, which may stand alone, has what a process function keeps for a key go when that key has had neither a row nor a timer for so long by the machine's clock, and up to a sixteenth of that
 //! longer: all its values, lists and maps, not its timers. What a snapshot has of keys that were kept without a `ttl`, or
 //! with another one, goes by this one from the next row or timer of the key on. How many keys that were is in the summary.
 //!
