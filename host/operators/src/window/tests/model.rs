@@ -230,7 +230,7 @@ fn gaps(assigner: WindowAssigner) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn windows_hold_what_the_model_holds(setup in setups(), steps in stream()) {
