@@ -9,5 +9,5 @@ mod protocol;
 mod server;
 
 pub(crate) use client::connect;
-pub(crate) use protocol::{Reply, Request};
+pub(crate) use protocol::{Reply, Request, host};
 pub(crate) use server::{Claimed, ControlError, Serving};

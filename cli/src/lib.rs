@@ -1,6 +1,8 @@
 //! The `millstream` command line: one file a verb, one printer, and the wiring of the parts for each role.
 
 mod args;
+mod certificates;
+mod cluster;
 mod control;
 mod exit;
 mod load;
@@ -18,7 +20,7 @@ use tracing_subscriber::EnvFilter;
 /// Runs the command with the process's arguments.
 pub fn main() -> ExitCode {
     let args = args::Args::parse();
-    start_logging();
+    start_logging(&args.verb);
     // Paths and values stay in one piece, so that they can be copied. Nobody else has set a hook before.
     drop(miette::set_hook(Box::new(|_| {
         Box::new(miette::MietteHandlerOpts::new().wrap_lines(false).build())
@@ -39,9 +41,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Logs go to stderr; `MILLSTREAM_LOG` says which.
-fn start_logging() {
-    let filter = EnvFilter::try_from_env("MILLSTREAM_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+/// Logs go to stderr; `MILLSTREAM_LOG` says which. A part of a cluster has nobody who sees anything else of it.
+fn start_logging(verb: &args::Verb) {
+    let serves =
+        matches!(verb, args::Verb::Coordinator(_) | args::Verb::Worker(args::Worker { verb: None, .. }));
+    let usual = if serves { "warn,millstream=info" } else { "warn" };
+    let filter = EnvFilter::try_from_env("MILLSTREAM_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     let format = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     format.with_ansi(std::io::stderr().is_terminal()).init();
 }

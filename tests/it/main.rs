@@ -9,6 +9,7 @@ mod backpressure;
 mod bad_input;
 mod cli_languages;
 mod cli_new;
+mod cluster;
 mod conformance;
 mod crashes;
 mod disks;

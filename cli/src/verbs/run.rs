@@ -13,7 +13,10 @@ use millstream_task::TaskError;
 use millstream_worker::{Job, JobControl, JobEnd, SnapshotError, StartError};
 use tokio::sync::oneshot;
 
-use super::snapshots::{self, block_on};
+use super::{
+    serving::Signals,
+    snapshots::{self, block_on},
+};
 use crate::{
     args,
     control::{Claimed, ControlError, Serving},
@@ -96,10 +99,7 @@ async fn watch(
     let mut refused = None;
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(e) => {
-            let problem = miette::miette!("signals cannot be listened for: {e}");
-            return Ended::Exit(Err(Failure::environment(problem)));
-        }
+        Err(failure) => return Ended::Exit(Err(failure)),
     };
     let end = loop {
         tokio::select! {
@@ -213,49 +213,8 @@ fn not_started(error: StartError) -> Failure {
 /// A job that failed while it ran, by its own fault or that of a disk or file; and the checkpoint before the one that it
 /// could not go on from, if there is a good one.
 fn job_failed(error: TaskError, older: Option<String>) -> Failure {
-    let external = match &error {
-        TaskError::Operator { source, .. } => source.whose() == Whose::External,
-        TaskError::Restore { .. } | TaskError::Checkpoint { .. } => true,
-        _ => false,
-    };
-    let failure = if external { Failure::environment } else { Failure::failed };
+    let failure = if error.is_external() { Failure::environment } else { Failure::failed };
     failure(summary::JobFailed::new(error).with_help(
         older.map(|older| format!("a checkpoint before it is good: restore it with `--from {older}`")),
     ))
-}
-
-/// What asks a process to end. It listens all the time, so that none is missed while the job is looked at.
-struct Signals {
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        #[cfg(unix)]
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            #[cfg(unix)]
-            interrupt: signal(SignalKind::interrupt())?,
-            #[cfg(unix)]
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    /// Waits for the next signal. Cancel-safe.
-    #[cfg(unix)]
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-
-    /// Waits for the next signal. Cancel-safe.
-    #[cfg(not(unix))]
-    async fn next(&mut self) {
-        drop(tokio::signal::ctrl_c().await);
-    }
 }

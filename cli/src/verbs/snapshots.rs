@@ -3,12 +3,11 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use comfy_table::{Table, presets};
-use millstream_graph::{CheckpointSpec, JobFormat, JobSettings, RestartSpec, StateSpec};
+use millstream_graph::{CheckpointSpec, JobFormat, JobSettings, StateSpec};
 use millstream_snapshot::{JobFileForm, RestoreReport, SnapshotKind, StateVerdict};
 use millstream_storage::{JobStore, Latest, RunStore, Storage, StorageError, StoredSnapshot};
 use millstream_worker::{
-    CheckpointOptions, CheckpointSettings, JobFileText, JobOptions, Modules, RestartStrategy, RestoreError,
-    restore_report,
+    CheckpointOptions, JobFileText, JobOptions, Modules, RestoreError, restart_strategy, restore_report,
 };
 use serde_json::json;
 
@@ -53,7 +52,7 @@ pub(super) async fn options(
             store.begin_run(origin.as_deref()).await.map_err(failed)?
         }
     };
-    let checkpoints = checkpoints(&spec, run, loaded.job_file.clone());
+    let checkpoints = CheckpointOptions::new(&spec, run, loaded.job_file.clone());
     Ok(job_options(args, job, Some(checkpoints), restore))
 }
 
@@ -63,7 +62,7 @@ fn job_options(
     checkpoints: Option<CheckpointOptions>,
     restore: Option<Arc<StoredSnapshot>>,
 ) -> JobOptions {
-    let (allow_dropped_state, restart) = (args.allow_dropped_state, restart(job.restart));
+    let (allow_dropped_state, restart) = (args.allow_dropped_state, restart_strategy(job.restart));
     let mut options =
         JobOptions { checkpoints, restore, allow_dropped_state, restart, ..JobOptions::default() };
     if let StateSpec::RocksDb { dir: Some(dir), .. } = &job.state {
@@ -139,30 +138,6 @@ pub(super) async fn load_savepoint(args: &args::Run, printer: &Printer) -> Resul
     let path = Path::new(&program.job_file).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let job_file = JobFileText { path, format, text: program.text.as_str().into() };
     load::plan(job_file, Modules::new(load::engine()?).with_provided(modules), args.parallelism, printer)
-}
-
-fn checkpoints(spec: &CheckpointSpec, run: RunStore, job_file: JobFileText) -> CheckpointOptions {
-    let settings = CheckpointSettings {
-        interval: spec.interval,
-        min_pause: spec.min_pause,
-        timeout: spec.timeout,
-        max_concurrent: spec.max_concurrent,
-        tolerable_failures: spec.tolerable_failures,
-    };
-    CheckpointOptions { settings, alignment: spec.alignment, retain: spec.retain, run, job_file }
-}
-
-fn restart(spec: RestartSpec) -> RestartStrategy {
-    match spec {
-        RestartSpec::None => RestartStrategy::None,
-        RestartSpec::FixedDelay { attempts, delay } => RestartStrategy::FixedDelay { attempts, delay },
-        RestartSpec::ExponentialDelay { initial, max, reset_after } => {
-            RestartStrategy::ExponentialDelay { initial, max, multiplier: 1.5, reset_after }
-        }
-        RestartSpec::FailureRate { failures, interval, delay } => {
-            RestartStrategy::FailureRate { failures, interval, delay }
-        }
-    }
 }
 
 /// Where relative paths of the job file start.

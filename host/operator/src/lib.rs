@@ -21,7 +21,7 @@ pub use function::{
     Accumulated, CallContext, Fired, FunctionFactory, FunctionOutput, KeyedInput, ModuleInspector, Origin,
     Outcome, Rejected, StoredValues, UserFunction,
 };
-pub use metrics::{MetricValue, OperatorMetrics};
+pub use metrics::{Figures, MetricValue, OperatorMetrics};
 pub use operator::{Operator, Progress};
 pub use sink::{Beginning, Sink, SinkWriter};
 pub use source::{

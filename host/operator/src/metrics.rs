@@ -9,6 +9,7 @@ use std::{
 };
 
 use millstream_types::MIN_WATERMARK;
+use serde::{Deserialize, Serialize};
 
 /// The figures of one operator in one subtask.
 #[derive(Debug)]
@@ -34,8 +35,25 @@ pub struct OperatorMetrics {
     user: Mutex<BTreeMap<String, MetricValue>>,
 }
 
+/// The figures of an operator subtask at one moment; each is that of [`OperatorMetrics`] with its name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "each stands in `OperatorMetrics` with what it is")]
+pub struct Figures {
+    pub records_in: u64,
+    pub records_out: u64,
+    pub late_dropped: u64,
+    pub rejected: u64,
+    pub timers_dropped: u64,
+    pub keys_expired: u64,
+    pub busy_nanos: u64,
+    pub backpressured_nanos: u64,
+    pub watermark: i64,
+    /// The user's, by name.
+    pub user: Vec<(String, MetricValue)>,
+}
+
 /// A figure that a user function keeps.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum MetricValue {
     /// A sum that only grows.
     Counter(u64),
@@ -83,6 +101,36 @@ impl OperatorMetrics {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(name.to_owned(), MetricValue::Gauge(value));
+    }
+
+    /// All figures as they are now, to be taken elsewhere.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            records_in: self.records_in.load(Relaxed),
+            records_out: self.records_out.load(Relaxed),
+            late_dropped: self.late_dropped.load(Relaxed),
+            rejected: self.rejected.load(Relaxed),
+            timers_dropped: self.timers_dropped.load(Relaxed),
+            keys_expired: self.keys_expired.load(Relaxed),
+            busy_nanos: self.busy_nanos.load(Relaxed),
+            backpressured_nanos: self.backpressured_nanos.load(Relaxed),
+            watermark: self.watermark.load(Relaxed),
+            user: self.user().into_iter().collect(),
+        }
+    }
+
+    /// Takes over figures from where the operator runs.
+    pub fn set(&self, figures: &Figures) {
+        self.records_in.store(figures.records_in, Relaxed);
+        self.records_out.store(figures.records_out, Relaxed);
+        self.late_dropped.store(figures.late_dropped, Relaxed);
+        self.rejected.store(figures.rejected, Relaxed);
+        self.timers_dropped.store(figures.timers_dropped, Relaxed);
+        self.keys_expired.store(figures.keys_expired, Relaxed);
+        self.busy_nanos.store(figures.busy_nanos, Relaxed);
+        self.backpressured_nanos.store(figures.backpressured_nanos, Relaxed);
+        self.watermark.store(figures.watermark, Relaxed);
+        *self.user.lock().unwrap_or_else(PoisonError::into_inner) = figures.user.iter().cloned().collect();
     }
 
     /// The user's figures by name.

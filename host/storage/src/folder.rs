@@ -43,6 +43,11 @@ impl SnapshotFolder {
         Ok(Self::new(storage, String::new()))
     }
 
+    /// A folder that another process has chosen, as [`SnapshotFolder::name`] names it.
+    pub fn at(location: &str) -> Result<Self, StorageError> {
+        Ok(Self::new(Storage::open(location, Path::new(""))?, String::new()))
+    }
+
     /// How messages and commands name it.
     pub fn name(&self) -> String {
         self.storage.name_of(&self.folder).trim_end_matches('/').to_owned()

@@ -16,6 +16,7 @@
 //! A run is one life of a job, through all its restarts: what is restored without naming a snapshot goes on in the run
 //! that it finds. A run that begins anew leaves earlier ones as they are, and their checkpoints count no more for it.
 
+mod cluster_store;
 mod error;
 mod folder;
 mod job_store;
@@ -31,6 +32,7 @@ mod storage;
 mod tests;
 mod upload;
 
+pub use cluster_store::ClusterStore;
 pub use error::StorageError;
 pub use folder::SnapshotFolder;
 pub use job_store::{CheckpointInfo, JobStore, Latest, RunStore, StoredSnapshot};

@@ -1,7 +1,7 @@
 //! What ends a subtask before its time.
 
 use millstream_net::{Disconnected, TransportError};
-use millstream_operator::OperatorError;
+use millstream_operator::{OperatorError, Whose};
 
 /// The failure of a subtask.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +60,26 @@ pub enum TaskError {
         /// How many failures in a row are tolerated.
         tolerated: u32,
     },
+    /// A subtask that another process runs failed.
+    #[error("{message} (on {worker})")]
+    Elsewhere {
+        /// The process.
+        worker: String,
+        /// What went wrong there, with all that is behind it.
+        message: String,
+        /// Whether another subtask's failure is behind it.
+        consequence: bool,
+        /// Whether something outside is at fault.
+        external: bool,
+    },
+    /// The process that runs it is gone, or cannot be reached.
+    #[error("{worker} is lost: {reason}")]
+    WorkerLost {
+        /// The process.
+        worker: String,
+        /// What is known of it.
+        reason: String,
+    },
     /// Our own code panicked.
     #[error("`{subtask}`: internal error: {message}; please report it")]
     Panicked {
@@ -73,6 +93,16 @@ pub enum TaskError {
 impl TaskError {
     /// Whether another subtask's failure is behind this one.
     pub fn is_consequence(&self) -> bool {
-        matches!(self, Self::Disconnected { .. })
+        matches!(self, Self::Disconnected { .. } | Self::Elsewhere { consequence: true, .. })
+    }
+
+    /// Whether something outside the job is at fault: a disk, a file, a machine.
+    pub fn is_external(&self) -> bool {
+        match self {
+            Self::Operator { source, .. } => source.whose() == Whose::External,
+            Self::Elsewhere { external, .. } => *external,
+            Self::Restore { .. } | Self::Checkpoint { .. } | Self::WorkerLost { .. } => true,
+            _ => false,
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::{CheckpointLink, CheckpointReport, TaskSnapshot};
 /// Hands out the splits of one source to its readers, wherever they run.
 pub struct SplitService {
     enumerator: Box<dyn SplitEnumerator>,
-    requests: mpsc::UnboundedReceiver<Request>,
+    requests: mpsc::UnboundedReceiver<SplitRequest>,
     /// Where its snapshots go, if there are any, and whose they are.
     checkpoints: Option<(CheckpointLink, OperatorId)>,
     readers: usize,
@@ -30,17 +30,28 @@ struct PendingSnapshot {
     behind: Vec<Split>,
 }
 
-/// What a reader asks for splits with. There is at most one request a reader under way.
+/// What readers ask for splits with. There is at most one request a reader under way.
 #[derive(Clone)]
 pub struct SplitRequests {
-    requests: mpsc::UnboundedSender<Request>,
+    requests: mpsc::UnboundedSender<SplitRequest>,
 }
 
-enum Request {
+/// What a reader says to whoever hands out splits. The order of what a reader says has to be kept.
+pub enum SplitRequest {
     /// A reader has nothing to read.
-    Next { subtask: u32, reply: oneshot::Sender<Result<Assignment, ConnectorError>> },
+    Next {
+        /// The reader.
+        subtask: u32,
+        /// Takes the answer; dropped if nobody hands out splits any more.
+        reply: oneshot::Sender<Result<Assignment, ConnectorError>>,
+    },
     /// A reader has passed a barrier.
-    Passed { subtask: u32, checkpoint: u64 },
+    Passed {
+        /// The reader.
+        subtask: u32,
+        /// The barrier's checkpoint.
+        checkpoint: u64,
+    },
 }
 
 /// The one that hands out splits is gone.
@@ -65,7 +76,7 @@ impl SplitService {
     pub async fn run(mut self) {
         while let Some(request) = self.requests.recv().await {
             match request {
-                Request::Next { subtask, reply } => {
+                SplitRequest::Next { subtask, reply } => {
                     let assigned = self.enumerator.next_split(subtask);
                     if let Ok(Assignment::Splits(splits)) = &assigned {
                         self.handed_out(subtask, splits);
@@ -73,7 +84,7 @@ impl SplitService {
                     // A reader that has gone meanwhile has been cancelled with its job: its split is read by nobody.
                     drop(reply.send(assigned));
                 }
-                Request::Passed { subtask, checkpoint } => self.passed(subtask as usize, checkpoint),
+                SplitRequest::Passed { subtask, checkpoint } => self.passed(subtask as usize, checkpoint),
             }
         }
     }
@@ -117,19 +128,31 @@ impl SplitService {
 }
 
 impl SplitRequests {
+    /// What readers ask with, and what they ask: for whoever brings it to the one that hands out splits elsewhere.
+    pub fn forwarded() -> (SplitRequests, mpsc::UnboundedReceiver<SplitRequest>) {
+        let (tx, requests) = mpsc::unbounded_channel();
+        (SplitRequests { requests: tx }, requests)
+    }
+
+    /// Asks for a reader that is elsewhere.
+    pub fn forward(&self, request: SplitRequest) {
+        // If nobody hands out splits any more, the reply is dropped with the request.
+        self.requests.send(request).ok();
+    }
+
     pub(crate) async fn next_split(
         &self,
         subtask: u32,
     ) -> Result<Result<Assignment, ConnectorError>, NoEnumerator> {
         let (reply, answer) = oneshot::channel();
-        self.requests.send(Request::Next { subtask, reply }).map_err(|_| NoEnumerator)?;
+        self.requests.send(SplitRequest::Next { subtask, reply }).map_err(|_| NoEnumerator)?;
         answer.await.map_err(|_| NoEnumerator)
     }
 
     /// Says that a reader has passed a barrier.
     pub(crate) fn passed(&self, subtask: u32, checkpoint: u64) {
         // Without an enumerator the reader fails when it asks for its next split.
-        self.requests.send(Request::Passed { subtask, checkpoint }).ok();
+        self.requests.send(SplitRequest::Passed { subtask, checkpoint }).ok();
     }
 }
 

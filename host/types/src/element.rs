@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Batch;
 
 /// One element of a stream. Order is kept on every channel.
@@ -29,7 +31,7 @@ pub enum StreamElement {
 }
 
 /// A barrier: everything before it is in the snapshot, nothing behind it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Barrier {
     /// Ascending within a job.
     pub id: u64,
@@ -64,7 +66,7 @@ impl Barrier {
 }
 
 /// What a subtask does with a channel that has passed a barrier which others have not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Alignment {
     /// It reads nothing of that channel until the others have passed the barrier too: each row counts exactly once.
     #[default]
@@ -79,7 +81,7 @@ pub enum Alignment {
 }
 
 /// What a barrier is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BarrierKind {
     /// A periodic snapshot.
     Checkpoint,

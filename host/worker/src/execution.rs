@@ -93,9 +93,13 @@ impl Execution {
             services.spawn(group.run());
         }
         let metrics = make_metrics(plan);
-        board.started(metrics.clone());
-        let wires =
-            Wires { participation, ends: report.clone(), splits, cancelled: cancelled.clone(), metrics };
+        let wires = Wires {
+            participation,
+            ends: report.clone(),
+            splits,
+            cancelled: cancelled.clone(),
+            metrics: metrics.clone(),
+        };
         let deployment =
             Deployment { parts: parts.clone(), run: *run, attempt, restore, layout: layout.clone(), wires };
         let deployed = runner.deploy(&deployment).await;
@@ -110,6 +114,7 @@ impl Execution {
             }
         };
         notices.extend(of_tasks);
+        board.started(metrics);
         let mut orders = None;
         if let (Some(checkpoints), Some(program), Some(layout)) = (&options.checkpoints, program, layout) {
             let (order, ordered) = mpsc::unbounded_channel();

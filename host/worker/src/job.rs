@@ -115,10 +115,16 @@ pub enum JobEnd {
 
 /// A running job. Dropping it cancels it.
 pub struct Job {
-    spec: Arc<JobSpec>,
-    board: Board,
+    monitor: JobMonitor,
     control: JobControl,
     end: oneshot::Receiver<JobEnd>,
+}
+
+/// A job, as those who watch it see it. Clones watch the same job.
+#[derive(Clone)]
+pub struct JobMonitor {
+    spec: Arc<JobSpec>,
+    board: Board,
     started: Instant,
 }
 
@@ -167,7 +173,8 @@ impl Job {
         let (ended, end) = oneshot::channel();
         // Nobody listens any more only if the job has been dropped, and with it cancelled.
         tokio::spawn(async move { drop(ended.send(supervisor.run(execution).await)) });
-        Ok(Self { spec, board, control: JobControl::new(commands, orders), end, started })
+        let monitor = JobMonitor { spec, board, started };
+        Ok(Self { monitor, control: JobControl::new(commands, orders), end })
     }
 
     /// What commands it.
@@ -177,7 +184,7 @@ impl Job {
 
     /// Whether it takes checkpoints.
     pub fn takes_checkpoints(&self) -> bool {
-        self.spec.options.checkpoints.is_some()
+        self.monitor.spec.options.checkpoints.is_some()
     }
 
     /// Waits for the end, when nothing of the job is left. Called once it has returned, it waits for ever. Cancel-safe:
@@ -188,6 +195,28 @@ impl Job {
             // The one who watches has gone with the runtime.
             Err(_) => std::future::pending().await,
         }
+    }
+
+    /// Its figures now: those of the current execution.
+    pub fn status(&self) -> JobStatus {
+        self.monitor.status()
+    }
+
+    /// Who watches it wherever the job itself is.
+    pub fn monitor(&self) -> JobMonitor {
+        self.monitor.clone()
+    }
+
+    /// Time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.monitor.started.elapsed()
+    }
+}
+
+impl JobMonitor {
+    /// Whether the job has failed and not been started again yet.
+    pub fn is_restarting(&self) -> bool {
+        self.board.is_restarting()
     }
 
     /// Its figures now: those of the current execution.
@@ -205,11 +234,6 @@ impl Job {
             checkpoints: self.board.checkpoints(),
             failures: self.board.failures(),
         }
-    }
-
-    /// Time since the start.
-    pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
     }
 }
 
@@ -281,7 +305,13 @@ impl Supervisor {
                 () = cancelled(&mut self.commands) => return Err(JobEnd::Cancelled),
             }
             self.attempt.0 += 1;
-            match self.start_again().await {
+            let mut commands = self.commands.clone();
+            let started = tokio::select! {
+                biased;
+                () = cancelled(&mut commands) => return Err(JobEnd::Cancelled),
+                started = self.start_again() => started,
+            };
+            match started {
                 Ok(execution) => return Ok(execution),
                 Err(source) => error = TaskError::Restart { source: Box::new(source) },
             }

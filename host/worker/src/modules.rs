@@ -54,7 +54,7 @@ impl Modules {
     }
 
     /// The bytes of the module that a job file names so.
-    pub(crate) fn bytes(&self, name: &str, path: &Path) -> Result<Arc<[u8]>, FunctionError> {
+    pub fn bytes(&self, name: &str, path: &Path) -> Result<Arc<[u8]>, FunctionError> {
         match self.provided.get(name) {
             Some(bytes) => Ok(bytes.clone()),
             None => {

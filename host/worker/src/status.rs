@@ -96,13 +96,17 @@ struct Notes {
     metrics: Vec<Vec<Arc<OperatorMetrics>>>,
     checkpoints: CheckpointStatus,
     failures: Vec<FailedAttempt>,
+    /// Whether the last execution has failed and none has begun since.
+    restarting: bool,
     /// Where the job has been stopped, if it has been.
     stopped: Option<SnapshotTaken>,
 }
 
 impl Board {
     pub(crate) fn started(&self, metrics: Vec<Vec<Arc<OperatorMetrics>>>) {
-        self.lock().metrics = metrics;
+        let mut notes = self.lock();
+        notes.metrics = metrics;
+        notes.restarting = false;
     }
 
     pub(crate) fn checkpoint_completed(&self, checkpoint: CompletedCheckpoint) {
@@ -131,7 +135,13 @@ impl Board {
 
     pub(crate) fn failed(&self, attempt: Attempt, after: Duration, error: &TaskError) {
         let (attempt, after_ms) = (attempt.0, millis(after));
-        self.lock().failures.push(FailedAttempt { attempt, after_ms, cause: in_full(error) });
+        let mut notes = self.lock();
+        notes.failures.push(FailedAttempt { attempt, after_ms, cause: in_full(error) });
+        notes.restarting = true;
+    }
+
+    pub(crate) fn is_restarting(&self) -> bool {
+        self.lock().restarting
     }
 
     pub(crate) fn metrics(&self) -> Vec<Vec<Arc<OperatorMetrics>>> {
@@ -154,7 +164,7 @@ impl Board {
 }
 
 /// An error with all that is behind it, on a line.
-fn in_full(error: &dyn std::error::Error) -> String {
+pub fn in_full(error: &dyn std::error::Error) -> String {
     let behind = std::iter::successors(error.source(), |cause| cause.source());
     behind.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

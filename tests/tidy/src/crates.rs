@@ -21,10 +21,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("host/net", &["host/protocol", "host/types"]),
     ("host/operators", &["host/operator", "host/protocol", "host/state", "host/types"]),
     ("host/connectors", &["host/operator", "host/types"]),
+    ("host/control", &["host/operator", "host/snapshot", "host/types"]),
     ("host/task", &["host/operator", "host/state", "host/net", "host/protocol", "host/types"]),
     (
         "host/worker",
         &[
+            "host/control",
             "host/graph",
             "host/operator",
             "host/operators",
@@ -38,6 +40,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "host/task",
             "host/protocol",
             "host/types",
+        ],
+    ),
+    (
+        "host/coordinator",
+        &[
+            "host/control",
+            "host/graph",
+            "host/net",
+            "host/storage",
+            "host/task",
+            "host/types",
+            "host/wasm",
+            "host/worker",
         ],
     ),
     ("cli/guest-build", &[]),

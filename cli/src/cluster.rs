@@ -1,0 +1,80 @@
+//! Speaking to the coordinator of a cluster.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+
+use millstream_control::{Opening, Reply, Request};
+use millstream_net::{ConnectError, Endpoint, EndpointOptions, Role};
+
+use crate::{
+    args,
+    certificates::{CertificateError, CertificateFolder},
+    exit::Failure,
+    summary::JobFailed,
+};
+
+/// Asks a coordinator for something, and waits for the answer.
+pub(crate) async fn ask(cluster: &args::Cluster, request: Request) -> Result<Reply, Failure> {
+    let folder = CertificateFolder::of(cluster.certs.certs.as_deref()).map_err(certificates)?;
+    let identity = folder.identity(Role::Client).map_err(certificates)?;
+    let addresses = addresses(&cluster.coordinator)?;
+    let options = EndpointOptions { threads: 1, ..EndpointOptions::default() };
+    let endpoint = Endpoint::bind(local(&addresses), identity, options).map_err(failed)?;
+    let mut unreachable = None;
+    for address in addresses {
+        match endpoint.connect_control(address, Role::Coordinator).await {
+            Ok((_, mut stream)) => {
+                stream.send(&Opening::Client(request)).await.map_err(failed)?;
+                return stream.receive().await.map_err(failed);
+            }
+            Err(error) => unreachable = Some(error),
+        }
+    }
+    Err(no_coordinator(unreachable.unwrap_or(ConnectError::Closed)))
+}
+
+/// Where coordinators are, names looked up.
+pub(crate) fn addresses(named: &[String]) -> Result<Vec<SocketAddr>, Failure> {
+    let mut all = Vec::new();
+    for name in named {
+        let found = name.to_socket_addrs().map_err(|e| {
+            Failure::environment(miette::miette!(
+                "`{name}` is no address of a coordinator: {e}; expected HOST:PORT"
+            ))
+        })?;
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// Where whoever connects to these listens itself.
+pub(crate) fn local(addresses: &[SocketAddr]) -> SocketAddr {
+    match addresses.first() {
+        Some(first) if !first.ip().is_loopback() && first.is_ipv4() => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        Some(first) if !first.ip().is_loopback() => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        Some(first) if first.is_ipv6() => (Ipv6Addr::LOCALHOST, 0).into(),
+        _ => (Ipv4Addr::LOCALHOST, 0).into(),
+    }
+}
+
+/// Something around the command is in the way.
+pub(crate) fn failed(error: impl std::error::Error + Send + Sync + 'static) -> Failure {
+    Failure::environment(JobFailed::new(error))
+}
+
+/// Certificates are in the way.
+pub(crate) fn certificates(error: CertificateError) -> Failure {
+    let help = match &error {
+        CertificateError::Missing(_) => Some(
+            "start the coordinator first, which makes them for a cluster on this machine; elsewhere `millstream certs init` makes and `certs issue` hands them out",
+        ),
+        CertificateError::There(_) => Some("name another folder, or go on with those that are there"),
+        _ => None,
+    };
+    Failure::environment(JobFailed::new(error).with_help(help.map(str::to_owned)))
+}
+
+fn no_coordinator(error: ConnectError) -> Failure {
+    let help =
+        "is it running? `millstream coordinator` starts one, `--coordinator HOST:PORT` says where it is";
+    Failure::environment(JobFailed::new(error).with_help(Some(help.to_owned())))
+}
