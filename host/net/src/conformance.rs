@@ -322,6 +322,12 @@ impl Receiver {
         }
     }
 
+    /// The end comes behind whatever else does.
+    pub(crate) fn ends_at_last(&mut self) -> Disconnected {
+        let end = within(LONG, || ready(self.poll()).and_then(Result::err));
+        end.expect("the sender has gone")
+    }
+
     /// The next barrier, none at the end, and what is ahead of it.
     fn ahead(&mut self) -> (Option<u64>, Vec<String>) {
         let next = within(LONG, || ready(self.end.poll_ahead(&mut Context::from_waker(Waker::noop()))));

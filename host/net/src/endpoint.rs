@@ -5,6 +5,8 @@
 //! accepted yet.
 
 mod accept;
+#[cfg(test)]
+pub(crate) mod rogue;
 mod socket;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,6 @@
 //! Endpoints that connect to each other, and to peers that do what they should not.
 
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant, SystemTime},
-};
+use std::time::{Duration, Instant, SystemTime};
 
 use expect_test::{Expect, expect};
 use futures_util::FutureExt;
@@ -11,6 +8,7 @@ use futures_util::FutureExt;
 use super::*;
 use crate::{
     CertificateAuthority, ClusterId, ControlError, IssuedCertificate,
+    endpoint::rogue::{Rogue, hello},
     handshake::{MAGIC, VERSION},
 };
 
@@ -234,64 +232,13 @@ fn where_nobody_listens_is_said_in_time() {
     assert_eq!(error, Err(ConnectError::Unreachable { address, reason }));
 }
 
-/// A peer that speaks QUIC and does what it likes besides. When it goes, it says nothing.
-struct Rogue {
-    connection: quinn::Connection,
-    runtime: Runtime,
-}
-
-impl Rogue {
-    fn connect(to: SocketAddr, config: ClientConfig, name: &str) -> Result<Self, String> {
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-        let connected = runtime.block_on(async {
-            let endpoint = quinn::Endpoint::client(LOOPBACK.parse().expect("an address")).expect("bound");
-            endpoint.connect_with(config, to, name).expect("a name").await
-        });
-        match connected {
-            Ok(connection) => Ok(Self { connection, runtime }),
-            Err(error) => Err(describe(&error).to_string()),
-        }
-    }
-
-    fn of(cluster: &Cluster, to: &Endpoint) -> Self {
-        let config = cluster.authority.identity(Role::Worker).expect("issued").client_config().expect("good");
-        Self::connect(to.address(), config, &to.role().dns_name(cluster.authority.cluster()))
-            .expect("connected")
-    }
-
-    /// Sends bytes on its first stream, and tells why the connection was closed.
-    fn say(&self, bytes: &[u8]) -> String {
-        let sent = async {
-            let (mut stream, _receive) = self.connection.open_bi().await.expect("one is allowed");
-            let _ = stream.write_all(bytes).await;
-            let _ = stream.finish();
-            self.ended().await
-        };
-        self.runtime.block_on(sent)
-    }
-
-    async fn ended(&self) -> String {
-        let closed = tokio::time::timeout(Duration::from_secs(10), self.connection.closed()).await;
-        describe(&closed.expect("within ten seconds")).to_string()
-    }
-}
-
-fn hello(version: u16, cluster: &str, role: Role, purpose: Purpose) -> Vec<u8> {
-    let body = postcard::to_stdvec(&(cluster, role, NodeId(1), purpose)).expect("encoded");
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend(version.to_le_bytes());
-    bytes.extend((body.len() as u16).to_le_bytes());
-    bytes.extend(body);
-    bytes
-}
-
 #[test]
 fn peers_that_do_what_they_should_not_are_told_so_and_others_are_not_disturbed() {
     let cluster = Cluster::new();
     let (worker, coordinator) = (cluster.endpoint(Role::Worker), cluster.endpoint(Role::Coordinator));
     let streams = block_on(connected(&worker, &coordinator));
     let check = |expected: Expect, bytes: &[u8]| {
-        expected.assert_eq(&Rogue::of(&cluster, &coordinator).say(bytes));
+        expected.assert_eq(&Rogue::of(&cluster.authority, &coordinator).say(bytes));
     };
     check(expect!["it does not speak millstream's protocol"], b"GET / HTTP/1.1\r\n\r\n");
     check(expect!["it does not speak millstream's protocol"], b"MILL");
@@ -352,7 +299,8 @@ fn a_handshake_without_an_end_is_cut() {
     let mut cluster = Cluster::new();
     cluster.options.handshake_timeout = Duration::from_millis(300);
     let coordinator = cluster.endpoint(Role::Coordinator);
-    let (silent, slow) = (Rogue::of(&cluster, &coordinator), Rogue::of(&cluster, &coordinator));
+    let (silent, slow) =
+        (Rogue::of(&cluster.authority, &coordinator), Rogue::of(&cluster.authority, &coordinator));
     let started = Instant::now();
     let begun = hello(VERSION, "ours", Role::Worker, Purpose::Control);
     let ended = slow.runtime.block_on(async {
@@ -374,7 +322,7 @@ fn a_peer_that_vanishes_is_noticed_and_one_that_is_quiet_is_kept() {
     cluster.options.control_idle_timeout = Duration::from_millis(500);
     cluster.options.data_idle_timeout = Duration::from_millis(500);
     let (worker, coordinator) = (cluster.endpoint(Role::Worker), cluster.endpoint(Role::Coordinator));
-    let rogue = Rogue::of(&cluster, &coordinator);
+    let rogue = Rogue::of(&cluster.authority, &coordinator);
     let (mut quiet, mut vanished) = block_on(async {
         let streams = connected(&worker, &coordinator).await;
         let greeting = hello(VERSION, "ours", Role::Worker, Purpose::Control);
@@ -406,7 +354,7 @@ fn handshakes_at_a_time_are_bounded() {
     let mut cluster = Cluster::new();
     cluster.options.handshakes = 1;
     let coordinator = cluster.endpoint(Role::Coordinator);
-    let _silent = Rogue::of(&cluster, &coordinator);
+    let _silent = Rogue::of(&cluster.authority, &coordinator);
     let config = cluster.authority.identity(Role::Worker).expect("issued").client_config().expect("good");
     let refused = Rogue::connect(coordinator.address(), config, "coordinator.ours.millstream");
     assert!(refused.is_err());

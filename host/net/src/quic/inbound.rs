@@ -153,7 +153,7 @@ impl Inbound {
             frame = reader.frame(longest) => match frame {
                 Ok(Some((header, payload))) => Ok(Next::Frame(header, payload)),
                 Ok(None) => Ok(Next::End),
-                Err(FrameError::TooLong { length, .. }) => Err(FrameError::Overrun(format!(
+                Err(FrameError::TooLong { kind: Kind::Batch, length, .. }) => Err(FrameError::Overrun(format!(
                     "sent {} credits' worth of rows without being granted more than {unused}",
                     credits_for(length as usize)
                 ))),

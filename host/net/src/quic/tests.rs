@@ -1,5 +1,7 @@
 //! Channels between two processes' endpoints, and peers that do what they should not.
 
+mod hostile;
+
 use std::{
     sync::{
         Arc,
@@ -295,7 +297,12 @@ fn anonymous(gone: &Disconnected, peer: &Endpoint) -> String {
 /// Processes are shown as the first digits of their number.
 fn without_node(text: &str) -> String {
     let hex = |word: &str| word.len() == 8 && word.chars().all(|c| c.is_ascii_hexdigit());
-    text.split(' ').map(|word| if hex(word) { "NODE" } else { word }).collect::<Vec<_>>().join(" ")
+    let shown = |word| match word {
+        word if hex(word) => "NODE",
+        word if word.starts_with("127.0.0.1:") => "IT",
+        word => word,
+    };
+    text.split(' ').map(shown).collect::<Vec<_>>().join(" ")
 }
 
 const ID: ChannelId = ChannelId { edge: 0, from: 0, to: 0 };

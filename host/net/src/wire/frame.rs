@@ -70,8 +70,8 @@ pub(crate) enum FrameError {
     Reserved(String),
     #[error("sent the frame {found} where the frame {expected} belongs")]
     Number { found: u64, expected: u64 },
-    #[error("sent a frame of {length} bytes where {limit} may come")]
-    TooLong { length: u32, limit: u32 },
+    #[error("sent a frame of the kind {kind:?} of {length} bytes where {limit} may come")]
+    TooLong { kind: Kind, length: u32, limit: u32 },
     #[error("sent a damaged frame: its checksum is {found:08x} and should be {expected:08x}")]
     Damaged { found: u32, expected: u32 },
     #[error("sent a frame of the kind {0:?} where none may come")]
@@ -243,7 +243,7 @@ impl FrameReader {
         };
         let limit = limit(header.kind);
         if header.length > limit {
-            return Err(FrameError::TooLong { length: header.length, limit });
+            return Err(FrameError::TooLong { kind: header.kind, length: header.length, limit });
         }
         self.header = Some(header);
         if !self.fill(header.length as usize).await? {
