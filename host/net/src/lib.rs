@@ -17,6 +17,7 @@ mod local;
 mod names;
 mod quic;
 mod transport;
+mod trusted;
 mod wire;
 
 pub use control::{ControlError, ControlReceiver, ControlSender, ControlStream};

@@ -7,6 +7,7 @@
 //! gate. A sender that has to wait says so in `waiting` and looks once more; whoever gives credits back looks there
 //! afterwards and wakes the gate's senders. All of that is sequentially consistent, so one of the two sees the other.
 
+mod due_waker;
 mod inbound_end;
 
 use std::{
@@ -26,6 +27,7 @@ use millstream_protocol::{Admission, CreditLedger};
 use millstream_types::StreamElement;
 use rtrb::{Consumer, Producer, RingBuffer};
 
+pub(crate) use due_waker::Due;
 pub(crate) use inbound_end::InboundEnd;
 
 use crate::{
@@ -153,6 +155,8 @@ struct Link {
     lane: Mutex<Vec<Event>>,
     /// How many events have ever been put into the lane.
     events: AtomicU64,
+    /// The receiver has gone.
+    receiver_gone: AtomicBool,
     /// Why the sender has gone, if that is known.
     reason: OnceLock<Arc<str>>,
 }
@@ -169,7 +173,12 @@ impl Link {
         let ledger = AtomicU64::new(CreditLedger::new(exclusive).to_bits());
         let (sender, receiver) = (AtomicWaker::new(), AtomicWaker::new());
         let (lane, events, reason) = (Mutex::default(), AtomicU64::new(0), OnceLock::new());
-        Self { exclusive, ledger, sender, receiver, gate, lane, events, reason }
+        let receiver_gone = AtomicBool::new(false);
+        Self { exclusive, ledger, sender, receiver, gate, lane, events, receiver_gone, reason }
+    }
+
+    fn ledger(&self) -> CreditLedger {
+        CreditLedger::from_bits(self.exclusive, self.ledger.load(SeqCst))
     }
 
     /// What follows in the ring is seen after it.
@@ -432,6 +441,7 @@ impl Drop for LocalReceiver {
             .map(|c| std::iter::from_fn(|| c.pop().ok()).map(|charged| charged.credits).sum::<u32>());
         // The ring is given up before the sender is woken, so that it finds it abandoned.
         self.consumer = None;
+        self.link.receiver_gone.store(true, SeqCst);
         match self.unreleased + left.unwrap_or_default() {
             0 => self.link.sender.wake(),
             cost => self.link.release(cost),

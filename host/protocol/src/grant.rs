@@ -2,9 +2,9 @@
 //!
 //! Within a process both ends book in one ledger. A sender elsewhere is *granted* credits: they count as in use from then
 //! on, come with what it sends, and are free again when that has been consumed. What a channel has of its own is granted
-//! at once and again as it comes free, a few at a time, so that not each costs a message. Floating credits are granted
-//! when the sender says what it cannot send, or sends so fast that it is about to run out; what it has no use for it gives
-//! back. Every number is of the receiver's own making, so a sender that goes beyond what it has is found out.
+//! at once and again as it comes free, many at a time, so that not each costs a message. Floating credits are granted
+//! when the sender says what it cannot send, or sends so fast that it is about to run out: then the *level* doubles up to
+//! which it is kept in credit while nobody else waits for them, until it falls quiet and gives back what it has. Every number is of the receiver's own making, so a sender that goes beyond what it has is found out.
 
 use crate::CREDIT_BYTES;
 
@@ -16,8 +16,8 @@ pub struct GrantBook {
     granted: u64,
     /// What the sender cannot send before it has so many.
     needed: u32,
-    /// What it would be good for it to have besides.
-    welcome: u32,
+    /// As many credits are to be in use, if the gate has them.
+    level: u32,
 }
 
 /// Credits to be taken from the ledger and the gate for a sender.
@@ -44,7 +44,7 @@ pub struct Overrun {
 impl GrantBook {
     /// Of a channel with `exclusive` credits of its own.
     pub fn new(exclusive: u32) -> Self {
-        Self { exclusive, unused: 0, granted: 0, needed: 0, welcome: 0 }
+        Self { exclusive, unused: 0, granted: 0, needed: 0, level: exclusive }
     }
 
     /// Credits that the sender has and has not used, as far as is known here.
@@ -62,11 +62,13 @@ impl GrantBook {
         self.needed > self.unused
     }
 
-    /// Something of `cost` has come from a sender that has little left, or enough.
-    pub fn handle_data(&mut self, cost: u32, little_left: bool) -> Result<(), Overrun> {
+    /// Something of `cost` has come from a sender that has little left, or enough, while `in_use` credits are in use.
+    pub fn handle_data(&mut self, cost: u32, little_left: bool, in_use: u32) -> Result<(), Overrun> {
         self.take(cost)?;
         self.needed = 0;
-        self.welcome = if little_left { cost } else { 0 };
+        if little_left {
+            self.level = self.level.max(in_use.saturating_add(in_use.max(cost)));
+        }
         Ok(())
     }
 
@@ -77,7 +79,7 @@ impl GrantBook {
 
     /// The sender gives credits back, which are free again.
     pub fn handle_return(&mut self, credits: u32) -> Result<(), Overrun> {
-        self.welcome = 0;
+        self.level = self.exclusive;
         self.take(credits)
     }
 
@@ -85,24 +87,30 @@ impl GrantBook {
     pub fn asks(&self, in_use: u32) -> impl Iterator<Item = Ask> + use<> {
         let needed = self.needed.saturating_sub(self.unused);
         let own = self.exclusive.saturating_sub(in_use);
-        let worth_a_message = own >= self.exclusive.div_ceil(2) || self.unused == 0;
+        let more = self.level.saturating_sub(in_use.max(self.exclusive));
+        let unasked = |credits: u32| credits > 0 && needed == 0 && in_use <= self.next_ask();
         [
             (needed > 0).then_some(Ask::Needed(needed)),
-            (own > 0 && worth_a_message && needed == 0).then_some(Ask::Own(own)),
-            (self.welcome > 0 && needed == 0).then_some(Ask::Welcome(self.welcome)),
+            unasked(own).then_some(Ask::Own(own)),
+            unasked(more).then_some(Ask::Welcome(more)),
         ]
         .into_iter()
         .flatten()
+    }
+
+    /// Once no more credits than that are in use, some are granted unasked: as many as are worth a message, or any if the
+    /// sender has none.
+    pub fn next_ask(&self) -> u32 {
+        let worth_a_message = if self.unused == 0 { 1 } else { self.level.div_ceil(2) };
+        self.level.saturating_sub(worth_a_message)
     }
 
     /// The ledger has given what was asked for, or a part.
     pub fn handle_granted(&mut self, ask: Ask, credits: u32) {
         self.unused += credits;
         self.granted += u64::from(credits);
-        match ask {
-            Ask::Needed(_) => self.needed = 0,
-            Ask::Own(_) => {}
-            Ask::Welcome(_) => self.welcome -= credits.min(self.welcome),
+        if matches!(ask, Ask::Needed(_)) {
+            self.needed = 0;
         }
     }
 
@@ -165,7 +173,8 @@ mod tests {
             let admitted = cost <= self.balance;
             if admitted {
                 self.balance -= cost;
-                self.book.handle_data(cost, self.balance < 2 * cost).expect("it was granted");
+                let in_use = self.ledger.in_use();
+                self.book.handle_data(cost, self.balance < 2 * cost, in_use).expect("it was granted");
                 self.held.push_back(cost);
                 self.settle();
             }
@@ -208,7 +217,7 @@ mod tests {
     #[test]
     fn whoever_goes_beyond_what_was_granted_is_found_out() {
         let mut channel = Channel::new(2, 2);
-        assert_eq!(channel.book.handle_data(3, false), Err(Overrun { used: 3, unused: 2 }));
+        assert_eq!(channel.book.handle_data(3, false, 2), Err(Overrun { used: 3, unused: 2 }));
         assert_eq!(channel.book.handle_return(3), Err(Overrun { used: 3, unused: 2 }));
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 use millstream_protocol::{Admission, CreditLedger};
 
-use super::{Event, SenderEnd, Waiting};
+use super::{Due, Event, SenderEnd, Waiting, due_waker::DueWaker};
 use crate::{Ahead, ChannelId, Charged};
 
 /// A sending end that is granted credits and has them pushed back as elements.
@@ -20,6 +20,7 @@ pub(crate) struct InboundEnd {
     places: usize,
     exclusive: u32,
     waiting: Option<Waiting>,
+    waker: Arc<DueWaker>,
 }
 
 /// There is no place for an element.
@@ -29,7 +30,8 @@ pub(crate) struct Full;
 impl InboundEnd {
     pub(super) fn new(end: SenderEnd) -> Self {
         let (places, exclusive) = (end.producer.slots(), end.link.exclusive);
-        Self { end: Some(end), places, exclusive, waiting: None }
+        let waker = DueWaker::new(&end.link);
+        Self { end: Some(end), places, exclusive, waiting: None, waker }
     }
 
     pub(crate) fn channel(&self) -> ChannelId {
@@ -106,9 +108,9 @@ impl InboundEnd {
         }
     }
 
-    /// Has the task woken when the receiver takes something or goes, and for floating credits while it waits.
-    pub(crate) fn register(&self, cx: &Context<'_>) {
-        self.end().link.sender.register(cx.waker());
+    /// Has the task woken when something is due or the receiver has gone, and for floating credits while it waits.
+    pub(crate) fn register(&self, cx: &Context<'_>, due: Due) {
+        self.waker.register(cx, due);
     }
 
     /// Tells the receiver why the sender is about to go.
@@ -118,7 +120,7 @@ impl InboundEnd {
     }
 
     fn ledger(&self) -> CreditLedger {
-        CreditLedger::from_bits(self.exclusive, self.end().link.ledger.load(SeqCst))
+        self.end().link.ledger()
     }
 
     fn floating(&self) -> u32 {

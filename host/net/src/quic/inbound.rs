@@ -12,7 +12,7 @@ use super::{Connections, connections::Linked, executions::Expected, outbound::to
 use crate::{
     Ahead, Charged,
     closing::Closing,
-    local::InboundEnd,
+    local::{Due, InboundEnd},
     wire::{
         batch::decode,
         event::WireEvent,
@@ -143,7 +143,7 @@ impl Inbound {
         };
         let woken = poll_fn(move |cx| {
             // Registered first: what happens between a look and the registration would wake nobody.
-            end.register(cx);
+            end.register(cx, when_due(end, book, reported, place_wanted));
             let due = end.is_abandoned() || is_due(end, reported, place_wanted) || can_grant(end, book);
             if due { Poll::Ready(()) } else { Poll::Pending }
         });
@@ -166,7 +166,8 @@ impl Inbound {
         match header.kind {
             Kind::Batch => {
                 let cost = credits_for(header.length as usize);
-                let charged = self.book.handle_data(cost, header.flags & LITTLE_LEFT != 0);
+                let (little, in_use) = (header.flags & LITTLE_LEFT != 0, self.end.in_use());
+                let charged = self.book.handle_data(cost, little, in_use);
                 charged.map_err(|error| FrameError::Overrun(format!("sent without credit: {error}")))?;
                 let batch = decode(payload, &self.schema)?;
                 self.push(Charged::arrived(StreamElement::Batch(batch), cost))
@@ -238,6 +239,13 @@ impl Inbound {
 fn is_due(end: &InboundEnd, reported: Grant, place_wanted: bool) -> bool {
     let news = end.consumed() - reported.consumed;
     news > 0 && (place_wanted || news >= (end.places() as u64).div_ceil(REPORTS))
+}
+
+/// When there is something to be granted or reported next.
+fn when_due(end: &InboundEnd, book: &GrantBook, reported: Grant, place_wanted: bool) -> Due {
+    let unreported = end.consumed() - reported.consumed;
+    let taken = (end.places() as u64).div_ceil(REPORTS).saturating_sub(unreported);
+    Due { in_use: book.next_ask(), taken, at_once: place_wanted || book.is_waiting() }
 }
 
 /// Whether the ledger would give anything that the sender has a use for.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, StringViewArray,
-    builder::make_view,
+    ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray,
     types::{
         ArrowPrimitiveType, Date32Type, Float32Type, Float64Type, Int32Type, Int64Type,
         TimestampMillisecondType,
@@ -15,7 +14,10 @@ use bytes::Buf;
 use millstream_types::{Batch, DataType, NO_TIME, Schema};
 
 use super::{ColumnDescription, Description, UNTIMED_ROWS};
-use crate::wire::frame::{FrameError, Kind, Payload};
+use crate::{
+    trusted,
+    wire::frame::{FrameError, Kind, Payload},
+};
 
 /// The rows of a payload, which have to have the columns of the channel.
 pub(crate) fn decode(mut payload: Payload, schema: &Schema) -> Result<Batch, FrameError> {
@@ -86,13 +88,12 @@ fn read_column(
             Arc::new(PrimitiveArray::<TimestampMillisecondType>::new(values, nulls).with_timezone("UTC"))
         }
         DataType::Utf8 => {
-            let (views, values) = views(payload, rows, column, nulls.as_ref())?;
-            // It looks at every value: that it is UTF-8, and where its view says.
-            let array = StringViewArray::try_new(views, vec![values], nulls);
-            Arc::new(array.map_err(|error| error.to_string())?)
+            let (lengths, values) = take_values(payload, rows, column);
+            Arc::new(trusted::text(&lengths, values, nulls)?)
         }
         DataType::Binary => {
-            let (views, values) = views(payload, rows, column, nulls.as_ref())?;
+            let (lengths, values) = take_values(payload, rows, column);
+            let views = trusted::views(&lengths, &values, nulls.as_ref())?;
             let array = BinaryViewArray::try_new(views, vec![values], nulls);
             Arc::new(array.map_err(|error| error.to_string())?)
         }
@@ -104,33 +105,10 @@ fn numbers<T: ArrowPrimitiveType>(payload: &mut Payload, rows: usize, nulls: Opt
     Arc::new(PrimitiveArray::<T>::new(values, nulls))
 }
 
-/// Views of values that lie behind each other.
-fn views(
-    payload: &mut Payload,
-    rows: usize,
-    column: ColumnDescription,
-    nulls: Option<&NullBuffer>,
-) -> Result<(ScalarBuffer<u128>, Buffer), String> {
-    let lengths: ScalarBuffer<u32> = ScalarBuffer::new(take(payload, rows * 4), 0, rows);
-    let values = take(payload, column.bytes as usize);
-    let mut views = Vec::with_capacity(rows);
-    let mut offset = 0usize;
-    for (row, &length) in lengths.iter().enumerate() {
-        if length > 0 && nulls.is_some_and(|nulls| nulls.is_null(row)) {
-            return Err(format!("row {row} has no value, and one of {length} bytes"));
-        }
-        let end = offset + length as usize;
-        let Some(value) = values.get(offset..end) else {
-            return Err(format!("the values end before that of row {row}"));
-        };
-        // All values together are less than 4 GiB.
-        views.push(make_view(value, 0, offset as u32));
-        offset = end;
-    }
-    if offset != values.len() {
-        return Err(format!("{} bytes belong to no row", values.len() - offset));
-    }
-    Ok((views.into(), values))
+/// The lengths of values and the values.
+fn take_values(payload: &mut Payload, rows: usize, column: ColumnDescription) -> (ScalarBuffer<u32>, Buffer) {
+    let lengths = ScalarBuffer::new(take(payload, rows * 4), 0, rows);
+    (lengths, take(payload, column.bytes as usize))
 }
 
 fn take_bits(payload: &mut Payload, rows: usize) -> BooleanBuffer {

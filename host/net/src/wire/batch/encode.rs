@@ -8,7 +8,7 @@ use arrow_array::{
     },
 };
 use arrow_buffer::Buffer;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use millstream_types::{Batch, DataType, NO_TIME, Schema};
 
 use super::{ColumnDescription, Description, LENGTH, UNTIMED_ROWS};
@@ -30,6 +30,8 @@ pub(crate) struct Encoder<'a> {
     timed: bool,
     description: Vec<u8>,
     length: u32,
+    /// Bytes that are copied, about.
+    copied: usize,
 }
 
 impl<'a> Encoder<'a> {
@@ -47,7 +49,9 @@ impl<'a> Encoder<'a> {
         let bytes = postcard::to_stdvec(&description).expect("plain values have an encoding");
         let length = description.buffers(schema).map(|buffers| buffers + (LENGTH + bytes.len()) as u64);
         let length = length.and_then(|length| u32::try_from(length).ok()).ok_or_else(too_large)?;
-        Ok(Self { batch, schema, timed, description: bytes, length })
+        let text: usize = description.columns.iter().map(|column| column.bytes as usize).sum();
+        let copied = (length as usize).min(text + description.columns.len() * WORTH_SHARING);
+        Ok(Self { batch, schema, timed, description: bytes, length, copied })
     }
 
     /// Bytes of the payload.
@@ -57,9 +61,9 @@ impl<'a> Encoder<'a> {
 
     /// The frame, in pieces.
     pub(crate) fn encode(self, flags: u8, number: u64) -> Vec<Bytes> {
-        let mut pieces = Pieces::default();
+        let mut pieces = Pieces { done: Vec::new(), small: Vec::with_capacity(self.copied) };
         pieces.small.put_u32_le(self.description.len() as u32);
-        pieces.small.put_slice(&self.description);
+        pieces.small.extend_from_slice(&self.description);
         if self.timed {
             pieces.put(self.batch.times().inner());
         }
@@ -111,10 +115,9 @@ fn lengths<T: ByteViewType + ?Sized>(
 }
 
 /// The payload: small buffers copied behind each other, large ones as they lie.
-#[derive(Default)]
 struct Pieces {
     done: Vec<Bytes>,
-    small: BytesMut,
+    small: Vec<u8>,
 }
 
 impl Pieces {
@@ -143,7 +146,7 @@ impl Pieces {
         for row in 0..column.len() {
             if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
                 let value: &[u8] = column.value(row).as_ref();
-                self.small.put_slice(value);
+                self.small.extend_from_slice(value);
             }
         }
     }
@@ -156,17 +159,17 @@ impl Pieces {
 
     fn put(&mut self, buffer: &Buffer) {
         if buffer.len() < WORTH_SHARING {
-            return self.small.put_slice(buffer);
+            return self.small.extend_from_slice(buffer);
         }
         if !self.small.is_empty() {
-            self.done.push(self.small.split().freeze());
+            self.done.push(std::mem::take(&mut self.small).into());
         }
         self.done.push(Bytes::from_owner(buffer.clone()));
     }
 
     fn finish(mut self) -> Vec<Bytes> {
         if !self.small.is_empty() {
-            self.done.push(self.small.freeze());
+            self.done.push(self.small.into());
         }
         self.done
     }

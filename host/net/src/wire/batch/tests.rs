@@ -149,8 +149,8 @@ fn what_is_described_and_not_there_is_refused() {
         column `t`: the values end before that of row 0
         column `t`: 1 bytes belong to no row
         column `t`: the values end before that of row 0
-        column `t`: Invalid argument error: Encountered non-UTF-8 data at index 0: invalid utf-8 sequence of 1 bytes from index 1
-        column `t`: Invalid argument error: Encountered non-UTF-8 data at index 0: incomplete utf-8 byte sequence from index 0
+        column `t`: no UTF-8: invalid utf-8 sequence of 1 bytes from index 1
+        column `t`: no UTF-8: row 1 begins within a character
         column `t`: row 0 has no value, and one of 1 bytes
         the columns do not fit the schema (t): Invalid argument error: Column 't' is declared as non-nullable but contains null values
         8 bytes of buffers, and 7 are described
