@@ -249,12 +249,8 @@ mod bare {
             .with_single_cert(vec![certificate], key)?;
         let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(config)?));
         config.transport_config(transport());
-        let endpoint = quinn::Endpoint::new(
-            EndpointConfig::default(),
-            Some(config),
-            socket(address)?,
-            Arc::new(TokioRuntime),
-        )?;
+        let endpoint =
+            quinn::Endpoint::new(endpoint()?, Some(config), socket(address)?, Arc::new(TokioRuntime))?;
         let address = endpoint.local_addr()?;
         Ok((endpoint, address))
     }
@@ -271,15 +267,17 @@ mod bare {
             .with_no_client_auth();
         let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(config)?));
         config.transport_config(transport());
-        let endpoint = quinn::Endpoint::new(
-            EndpointConfig::default(),
-            None,
-            socket(LOOPBACK.parse()?)?,
-            Arc::new(TokioRuntime),
-        )?;
+        let endpoint =
+            quinn::Endpoint::new(endpoint()?, None, socket(LOOPBACK.parse()?)?, Arc::new(TokioRuntime))?;
         Ok(endpoint
             .connect_with(config, address, &format!("worker.{}.millstream", authority.cluster()))?
             .await?)
+    }
+
+    fn endpoint() -> Result<EndpointConfig> {
+        let mut config = EndpointConfig::default();
+        config.max_udp_payload_size(6_500)?;
+        Ok(config)
     }
 
     fn socket(address: SocketAddr) -> Result<std::net::UdpSocket> {

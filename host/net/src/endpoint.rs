@@ -14,7 +14,7 @@ mod tuning;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use quinn::{ClientConfig, EndpointConfig, TokioRuntime, VarInt};
+use quinn::{ClientConfig, TokioRuntime, VarInt};
 use tokio::{
     runtime::{Builder, Runtime},
     sync::{Mutex, mpsc},
@@ -47,6 +47,8 @@ pub struct EndpointOptions {
     pub socket_buffer: usize,
     /// How long it may take until both ends of a channel between two processes are there.
     pub opening_timeout: Duration,
+    /// Whether rows are compressed (LZ4) that this process sends. It costs more than the network does where that is fast.
+    pub compression: bool,
     /// Handshakes at a time; whoever comes beyond that is turned away.
     pub handshakes: usize,
 }
@@ -61,6 +63,7 @@ impl Default for EndpointOptions {
             handshake_timeout: Duration::from_secs(5),
             socket_buffer: 4 << 20,
             opening_timeout: Duration::from_secs(30),
+            compression: false,
             handshakes: 256,
         }
     }
@@ -171,7 +174,7 @@ impl Endpoint {
         let context = runtime.enter();
         let mut server = identity.server_config()?;
         server.transport_config(tuning::server(&options)).migration(false);
-        let config = EndpointConfig::default();
+        let config = tuning::endpoint();
         let quinn = quinn::Endpoint::new(config, Some(server), socket, Arc::new(TokioRuntime))
             .map_err(cannot_bind)?;
         let own = Introduction {

@@ -2,13 +2,20 @@
 //!
 //! Packets of 6,500 bytes where the path takes them halve the cost of small ones. Beyond some 6,550 ten segments handed
 //! over at once exceed what one call of the system takes, and nothing would arrive. A path is only asked for its size by
-//! probing, never assumed. Windows of streams stay below 2 MB, as readers that lag would lose their connection otherwise.
+//! probing, never assumed, and whoever receives has to allow it. Windows of streams stay below 2 MB, as readers that lag would lose their connection otherwise.
 
 use std::{sync::Arc, time::Duration};
 
-use quinn::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use quinn::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
 use super::EndpointOptions;
+
+/// For the endpoint itself: it says how large packets may be that are sent to it.
+pub(super) fn endpoint() -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    config.max_udp_payload_size(LARGEST_PACKET).expect("more than every path has to take");
+    config
+}
 
 /// For whoever connects, before it is known what for.
 pub(super) fn server(options: &EndpointOptions) -> Arc<TransportConfig> {

@@ -182,6 +182,14 @@ impl Connections {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn connection(&self, node: NodeId) -> Option<Connection> {
+        match self.peers().get(&node)? {
+            Known::Connecting => None,
+            Known::Connected(linked) => Some(linked.connection.clone()),
+        }
+    }
+
     fn peers(&self) -> MutexGuard<'_, HashMap<NodeId, Known>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }

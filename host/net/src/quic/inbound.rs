@@ -14,9 +14,9 @@ use crate::{
     closing::Closing,
     local::{Due, InboundEnd},
     wire::{
-        batch::decode,
+        batch::{decode, decompress, uncompressed_length},
         event::WireEvent,
-        frame::{FrameError, FrameReader, Header, Kind, LITTLE_LEFT, Payload, message},
+        frame::{COMPRESSED, FrameError, FrameReader, Header, Kind, LITTLE_LEFT, Payload, message},
         message::{Accepted, Grant, LONGEST_MESSAGE, LONGEST_OPEN, Open, Refused, Return, Want},
     },
 };
@@ -162,13 +162,16 @@ impl Inbound {
         }
     }
 
-    fn handle(&mut self, header: Header, payload: Payload) -> Result<(), FrameError> {
+    fn handle(&mut self, header: Header, mut payload: Payload) -> Result<(), FrameError> {
         match header.kind {
             Kind::Batch => {
-                let cost = credits_for(header.length as usize);
+                let compressed = header.flags & COMPRESSED != 0;
+                let length = if compressed { uncompressed_length(&mut payload)? } else { header.length };
+                let cost = credits_for(length as usize);
                 let (little, in_use) = (header.flags & LITTLE_LEFT != 0, self.end.in_use());
                 let charged = self.book.handle_data(cost, little, in_use);
                 charged.map_err(|error| FrameError::Overrun(format!("sent without credit: {error}")))?;
+                let payload = if compressed { decompress(payload, length)? } else { payload };
                 let batch = decode(payload, &self.schema)?;
                 self.push(Charged::arrived(StreamElement::Batch(batch), cost))
             }

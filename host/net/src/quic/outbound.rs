@@ -41,13 +41,15 @@ pub(super) fn open(
     let open = Open::new(execution, channel, columns(&schema));
     let task = run(endpoint.inner().clone(), to, open, shared.clone());
     endpoint.inner().spawn(task);
-    RemoteSender { channel, schema, shared, _endpoint: endpoint.clone() }
+    let compression = endpoint.inner().options().compression;
+    RemoteSender { channel, schema, compression, shared, _endpoint: endpoint.clone() }
 }
 
 /// The end that a subtask holds.
 pub(super) struct RemoteSender {
     channel: ChannelId,
     schema: Schema,
+    compression: bool,
     shared: Arc<Shared>,
     /// The channel lives on its threads.
     _endpoint: Endpoint,
@@ -172,7 +174,7 @@ impl RemoteSender {
                 state.used += u64::from(credits);
                 let little = state.balance() < credits.saturating_mul(2);
                 let number = state.number();
-                let frame = encoder.encode(if little { LITTLE_LEFT } else { 0 }, number);
+                let frame = encoder.encode(if little { LITTLE_LEFT } else { 0 }, number, self.compression);
                 state.queue.extend(frame);
                 state.sent += 1;
             }
@@ -251,6 +253,29 @@ enum Lost {
 }
 
 async fn feed(endpoint: &Arc<Inner>, to: Place, open: Open, shared: &Arc<Shared>) -> Result<(), Lost> {
+    tokio::select! {
+        opened = open_channel(endpoint, to, open) => {
+            let (peer, send, reader, accepted) = opened?;
+            shared.open(accepted);
+            carry(peer, send, reader, shared).await
+        }
+        // Nothing has been sent, and nobody is there any more who would.
+        () = gone(shared) => Ok(()),
+    }
+}
+
+async fn gone(shared: &Shared) {
+    while !shared.lock().finished {
+        shared.work.notified().await;
+    }
+}
+
+/// Asks the receiver for the channel until it has it.
+async fn open_channel(
+    endpoint: &Arc<Inner>,
+    to: Place,
+    open: Open,
+) -> Result<(Peer, SendStream, FrameReader, Accepted), Lost> {
     let connections = endpoint.connections();
     let linked = connections.to(endpoint, to).await.map_err(Lost::Because)?;
     let peer = linked.peer;
@@ -262,19 +287,25 @@ async fn feed(endpoint: &Arc<Inner>, to: Place, open: Open, shared: &Arc<Shared>
         send.write_chunk(asked).await.map_err(|error| lost(error.into()))?;
         let mut reader = FrameReader::new(receive);
         let accepted = accepted(&mut reader, peer).await?;
-        Ok((send, reader, accepted))
+        Ok((peer, send, reader, accepted))
     };
     // The receiver is through with waiting before, and says so.
     let limit = connections.opening_timeout().mul_f32(1.25);
-    let (mut send, mut reader, accepted) = match timeout(limit, opened).await {
-        Ok(opened) => opened?,
-        Err(_) => {
-            return Err(Lost::Because(format!("{peer} has not opened the channel within {limit:?}")));
-        }
-    };
-    shared.open(accepted);
+    match timeout(limit, opened).await {
+        Ok(opened) => opened,
+        Err(_) => Err(Lost::Because(format!("{peer} has not opened the channel within {limit:?}"))),
+    }
+}
+
+/// Carries what the subtask sends, and what the receiver says to that.
+async fn carry(
+    peer: Peer,
+    mut send: SendStream,
+    mut reader: FrameReader,
+    shared: &Shared,
+) -> Result<(), Lost> {
     let ended = tokio::select! {
-        written = write(&mut send, shared) => written.map_err(lost),
+        written = write(&mut send, shared) => written.map_err(|closing| lost(peer, closing)),
         heard = hear(&mut reader, shared, peer) => Err(heard),
     };
     match ended {

@@ -307,3 +307,90 @@ fn without_node(text: &str) -> String {
 
 const ID: ChannelId = ChannelId { edge: 0, from: 0, to: 0 };
 const BUDGET: GateBudget = GateBudget { exclusive: 2, floating: 2, elements: 64 };
+
+#[test]
+fn rows_can_be_compressed() {
+    let workers = Workers::with(EndpointOptions { compression: true, ..EndpointOptions::default() });
+    let sides = workers.job();
+    let (mut senders, mut receivers) = conformance::open(&sides, 1, BUDGET);
+    senders[0].sends(batch(9, 1));
+    receivers[0].receives("batch 9");
+    receivers[0].receives_nothing();
+    let before = bytes_sent(&workers);
+    // Rows that are all the same: they cost what they take without compression, and go alone.
+    for round in 0..3 {
+        senders[0].sends(batch(round, 100_000));
+        senders[0].waits_with(batch(9, 1));
+        receivers[0].receives(&format!("batch {round}"));
+        receivers[0].receives_nothing();
+    }
+    let sent = bytes_sent(&workers) - before;
+    assert!(sent < 200_000, "{sent} bytes for 4.8 MB");
+}
+
+#[test]
+fn packets_grow_to_what_was_found_to_be_best_and_none_is_lost() {
+    let workers = Workers::new();
+    let sides = workers.job();
+    let (mut senders, mut receivers) = conformance::open(&sides, 1, GateBudget::default());
+    for round in 0..200 {
+        senders[0].sends(batch(round, 8192));
+        receivers[0].receives(&format!("batch {round}"));
+    }
+    let stats = connection(&workers).stats();
+    assert!((6_000..=6_500).contains(&stats.path.current_mtu), "{}", stats.path.current_mtu);
+    assert!(stats.path.lost_packets < stats.path.sent_packets / 100, "{:?}", stats.path);
+}
+
+#[test]
+fn a_subtask_that_is_busy_for_longer_than_the_timeout_loses_nothing() {
+    let workers = Workers::with(EndpointOptions {
+        data_idle_timeout: Duration::from_millis(400),
+        ..EndpointOptions::default()
+    });
+    let sides = workers.job();
+    let (mut senders, mut receivers) = conformance::open(&sides, 1, BUDGET);
+    (0..4).for_each(|i| senders[0].sends(batch(i, 1000)));
+    std::thread::sleep(Duration::from_millis(1200));
+    (0..4).for_each(|i| receivers[0].receives(&format!("batch {i}")));
+    senders[0].sends(batch(4, 1));
+    receivers[0].receives("batch 4");
+}
+
+#[test]
+fn senders_that_go_before_their_channel_is_open_leave_nothing() {
+    let workers = Workers::new();
+    let execution = ExecutionKey { job: 1, attempt: 0 };
+    for _ in 0..20 {
+        let sending = workers.transport(&workers.sending, execution);
+        let mut sender = conformance::sender(&sending, ID, Duration::from_millis(2));
+        sender.waits_with(batch(0, 1));
+    }
+    let deadline = Instant::now() + Duration::from_secs(5);
+    // The endpoint is held by its handle alone again.
+    while Arc::strong_count(workers.sending.inner()) > 1 {
+        assert!(Instant::now() < deadline, "{}", Arc::strong_count(workers.sending.inner()));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_was_sent_arrives_though_the_attempt_is_over_at_the_sender() {
+    let workers = Workers::new();
+    let sides = workers.job();
+    let (mut senders, mut receivers) = conformance::open(&sides, 1, GateBudget::default());
+    (0..8).for_each(|i| senders[0].sends(batch(i, 2000)));
+    senders[0].sends(millstream_types::StreamElement::EndOfInput);
+    drop((senders, sides.sending));
+    (0..8).for_each(|i| receivers[0].receives(&format!("batch {i}")));
+    receivers[0].receives("end");
+}
+
+fn connection(workers: &Workers) -> quinn::Connection {
+    let found = workers.sending.inner().connections().connection(workers.receiving.node());
+    found.expect("they have spoken to each other")
+}
+
+fn bytes_sent(workers: &Workers) -> u64 {
+    connection(workers).stats().udp_tx.bytes
+}

@@ -5,7 +5,11 @@
 //! as in memory, text and bytes are the length of each (four bytes) and then all of them, without what else their buffers
 //! hold. What is large is handed over where it lies. All sizes follow from the description, so a payload is either exactly
 //! as long as it says or refused, and each buffer is copied once, into one of its own.
+//!
+//! All of that can be compressed: then the payload is its length and an LZ4 block. What rows cost is what they take
+//! uncompressed, as that is what the receiver has to have room for.
 
+mod compression;
 mod decode;
 mod encode;
 #[cfg(test)]
@@ -14,6 +18,7 @@ mod tests;
 use millstream_types::{DataType, PortablePositions, Schema};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use compression::{decompress, uncompressed_length};
 pub(crate) use decode::decode;
 pub(crate) use encode::Encoder;
 

@@ -58,6 +58,8 @@ pub(crate) struct Header {
 
 /// Of a batch: its sender has little credit left.
 pub(crate) const LITTLE_LEFT: u8 = 1;
+/// Of a batch: the payload is compressed.
+pub(crate) const COMPRESSED: u8 = 2;
 
 /// A frame that is no frame, or not the one that may come. The text follows the name of whoever sent it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -202,7 +204,6 @@ impl Buf for Payload {
     }
 }
 
-#[cfg(test)]
 impl From<Vec<Bytes>> for Payload {
     fn from(pieces: Vec<Bytes>) -> Self {
         let mut payload = Self::default();

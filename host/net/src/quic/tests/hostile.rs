@@ -82,7 +82,7 @@ fn open(execution: ExecutionKey) -> Bytes {
 
 fn rows(number: u64, count: usize) -> Vec<Bytes> {
     let millstream_types::StreamElement::Batch(batch) = batch(0, count) else { unreachable!("it is rows") };
-    Encoder::new(&batch, &schema()).expect("fits").encode(0, number)
+    Encoder::new(&batch, &schema()).expect("fits").encode(0, number, false)
 }
 
 #[test]

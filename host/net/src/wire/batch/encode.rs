@@ -11,8 +11,8 @@ use arrow_buffer::Buffer;
 use bytes::{BufMut, Bytes};
 use millstream_types::{Batch, DataType, NO_TIME, Schema};
 
-use super::{ColumnDescription, Description, LENGTH, UNTIMED_ROWS};
-use crate::wire::frame::{Header, Kind};
+use super::{ColumnDescription, Description, LENGTH, UNTIMED_ROWS, compression::compress};
+use crate::wire::frame::{COMPRESSED, Header, Kind};
 
 /// Rows that cannot travel, which is a mistake of ours: those of an edge have its schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,8 +59,8 @@ impl<'a> Encoder<'a> {
         self.length
     }
 
-    /// The frame, in pieces.
-    pub(crate) fn encode(self, flags: u8, number: u64) -> Vec<Bytes> {
+    /// The frame, in pieces; compressed if that is wanted and makes it shorter.
+    pub(crate) fn encode(self, flags: u8, number: u64, compression: bool) -> Vec<Bytes> {
         let mut pieces = Pieces { done: Vec::new(), small: Vec::with_capacity(self.copied) };
         pieces.small.put_u32_le(self.description.len() as u32);
         pieces.small.extend_from_slice(&self.description);
@@ -71,8 +71,13 @@ impl<'a> Encoder<'a> {
             pieces.put_column(column, field.data_type);
         }
         let mut pieces = pieces.finish();
+        let (mut flags, mut length) = (flags, self.length);
+        if let Some(compressed) = compression.then(|| compress(&pieces)).flatten() {
+            (flags, length) = (flags | COMPRESSED, compressed.len() as u32);
+            pieces = vec![compressed];
+        }
         let payload = pieces.iter().map(|piece| &piece[..]);
-        let header = Header::encode(Kind::Batch, flags, number, self.length, payload);
+        let header = Header::encode(Kind::Batch, flags, number, length, payload);
         pieces.insert(0, Bytes::copy_from_slice(&header));
         pieces
     }

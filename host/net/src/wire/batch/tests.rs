@@ -43,7 +43,7 @@ fn encoded(batch: &Batch) -> Bytes {
     let schema = schema();
     let encoder = Encoder::new(batch, &schema).expect("it has the schema");
     let length = encoder.length();
-    let frame = encoder.encode(0, 0).concat();
+    let frame = encoder.encode(0, 0, false).concat();
     assert_eq!(frame.len(), Header::LENGTH + length as usize, "as long as was announced");
     Bytes::from(frame).slice(Header::LENGTH..)
 }
@@ -86,7 +86,7 @@ fn rows_are_read_as_they_were_written() {
 fn rows_without_columns_are_rows() {
     let schema = Schema::empty();
     let batch = Batch::new(&schema, Vec::new(), vec![4, 5].into()).expect("fits");
-    let frame = Encoder::new(&batch, &schema).expect("no columns").encode(0, 0).concat();
+    let frame = Encoder::new(&batch, &schema).expect("no columns").encode(0, 0, false).concat();
     let payload = Payload::from(vec![Bytes::from(frame).slice(Header::LENGTH..)]);
     assert_eq!(decode(payload, &schema).expect("good").times()[..], [4, 5]);
 }
@@ -106,7 +106,7 @@ fn golden_bytes() {
         Arc::new(StringViewArray::from(vec![Some("one"), None])),
     ];
     let batch = Batch::new(&schema, columns, vec![7, 8].into()).expect("fits");
-    let pieces = Encoder::new(&batch, &schema).expect("fits").encode(1, 2);
+    let pieces = Encoder::new(&batch, &schema).expect("fits").encode(1, 2, false);
     let hex: String = pieces.concat().iter().map(|byte| format!("{byte:02x}")).collect();
     expect!["0201000030000000020000000000000096ab32f1000000000800000002010200000103000700000000000000080000000000000001000000ffffffff0103000000000000006f6e65"].assert_eq(&hex);
 }
