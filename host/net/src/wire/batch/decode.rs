@@ -117,7 +117,12 @@ fn take_bits(payload: &mut Payload, rows: usize) -> BooleanBuffer {
 
 /// The next bytes, which are there, in a buffer of their own.
 fn take(payload: &mut Payload, length: usize) -> Buffer {
-    let mut buffer = MutableBuffer::from_len_zeroed(length);
-    payload.copy_to_slice(buffer.as_slice_mut());
+    let mut buffer = MutableBuffer::with_capacity(length);
+    while buffer.len() < length {
+        let piece = payload.chunk();
+        let step = piece.len().min(length - buffer.len());
+        buffer.extend_from_slice(&piece[..step]);
+        payload.advance(step);
+    }
     buffer.into()
 }

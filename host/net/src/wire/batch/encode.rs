@@ -8,6 +8,7 @@ use arrow_array::{
     },
 };
 use arrow_buffer::Buffer;
+use arrow_data::MAX_INLINE_VIEW_LEN;
 use bytes::{BufMut, Bytes};
 use millstream_types::{Batch, DataType, NO_TIME, Schema};
 
@@ -148,11 +149,23 @@ impl Pieces {
     fn put_values<T: ByteViewType + ?Sized>(&mut self, column: &arrow_array::GenericByteViewArray<T>) {
         lengths(column).for_each(|length| self.small.put_u32_le(length));
         let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
-        for row in 0..column.len() {
+        let buffers: Vec<&[u8]> = column.data_buffers().iter().map(Buffer::as_slice).collect();
+        for (row, view) in column.views().iter().enumerate() {
             if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-                let value: &[u8] = column.value(row).as_ref();
-                self.small.extend_from_slice(value);
+                self.put_value(*view, &buffers);
             }
+        }
+    }
+
+    /// What a view shows: up to twelve bytes in itself, more in a buffer.
+    #[inline]
+    fn put_value(&mut self, view: u128, buffers: &[&[u8]]) {
+        let length = view as u32 as usize;
+        if length <= MAX_INLINE_VIEW_LEN as usize {
+            self.small.extend_from_slice(&view.to_le_bytes()[4..4 + length]);
+        } else {
+            let (buffer, offset) = ((view >> 64) as u32 as usize, (view >> 96) as usize);
+            self.small.extend_from_slice(&buffers[buffer][offset..offset + length]);
         }
     }
 
