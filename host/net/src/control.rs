@@ -129,6 +129,11 @@ impl ControlStream {
         (self.sender.limit, self.receiver.limit) = (bytes, bytes);
     }
 
+    /// Ends the connection and tells the other end why this one does not speak to it: it gets [`ControlError::Refused`].
+    pub fn refuse(self, reason: &str) {
+        Closing::Refused(reason.to_owned()).close(&self.sender.link.connection);
+    }
+
     /// The two halves, for two tasks. The connection ends with the last of them.
     pub fn split(self) -> (ControlSender, ControlReceiver) {
         (self.sender, self.receiver)

@@ -150,6 +150,19 @@ fn closing_tells_everybody_why() {
 }
 
 #[test]
+fn whoever_is_refused_is_told_why() {
+    let cluster = Cluster::new();
+    let (worker, coordinator) = (cluster.endpoint(Role::Worker), cluster.endpoint(Role::Coordinator));
+    block_on(async {
+        let (mut ours, theirs) = connected(&worker, &coordinator).await;
+        theirs.refuse("there are workers enough");
+        let error = ours.receive::<u8>().await.expect_err("refused");
+        assert!(matches!(&error, ControlError::Refused { reason, .. } if reason == "there are workers enough"));
+        assert!(ours.send(&1u8).await.is_err());
+    });
+}
+
+#[test]
 fn messages_beyond_the_limit_or_of_another_kind_end_the_stream() {
     let mut cluster = Cluster::new();
     cluster.options.frame_limit = 1000;
