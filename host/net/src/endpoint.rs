@@ -56,7 +56,7 @@ pub struct EndpointOptions {
 impl Default for EndpointOptions {
     fn default() -> Self {
         Self {
-            threads: 2,
+            threads: threads(),
             frame_limit: 64 << 20,
             control_idle_timeout: Duration::from_secs(5),
             data_idle_timeout: Duration::from_secs(30),
@@ -67,6 +67,11 @@ impl Default for EndpointOptions {
             handshakes: 256,
         }
     }
+}
+
+/// A quarter of the machine's, as rows are read and checked on them.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, |all| (all.get() / 4).clamp(2, 8))
 }
 
 /// A handle of the endpoint. It lives as long as one of its handles or streams.
