@@ -1,5 +1,6 @@
 //! Streams of control messages: one a connection, messages in both directions, each a frame of its length (four bytes,
-//! little-endian) and its postcard encoding.
+//! little-endian) and its postcard encoding. A length that no message has is followed by the reason for a refusal: what a
+//! stream carries arrives, and what a connection is closed with may not.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -130,8 +131,21 @@ impl ControlStream {
     }
 
     /// Ends the connection and tells the other end why this one does not speak to it: it gets [`ControlError::Refused`].
-    pub fn refuse(self, reason: &str) {
-        Closing::Refused(reason.to_owned()).close(&self.sender.link.connection);
+    pub fn refuse(mut self, reason: &str) {
+        let link = self.sender.link.clone();
+        let refusal = Closing::Refused(reason.to_owned());
+        let Some(mut stream) = self.sender.stream.take() else { return };
+        self.sender.link.endpoint.spawn(async move {
+            let told = async {
+                let frame = [&REFUSAL.to_le_bytes()[..], refusal.reason().as_bytes()].concat();
+                stream.write_all(&frame).await?;
+                // It fails if the stream has ended, which is what is wanted.
+                let _ = stream.finish();
+                stream.stopped().await.map_err(quinn::WriteError::from)
+            };
+            let _ = tokio::time::timeout(link.endpoint.options().handshake_timeout, told).await;
+            refusal.close(&link.connection);
+        });
     }
 
     /// The two halves, for two tasks. The connection ends with the last of them.
@@ -186,7 +200,7 @@ impl ControlSender {
         let mut frame =
             frame.map_err(|error| ControlError::Unencodable { peer, problem: error.to_string() })?;
         let (bytes, limit) = (frame.len() - LENGTH, self.limit);
-        let length = u32::try_from(bytes).ok().filter(|_| bytes <= limit);
+        let length = u32::try_from(bytes).ok().filter(|&length| bytes <= limit && length < REFUSAL);
         let length = length.ok_or(ControlError::TooLarge { peer, direction: "to", bytes, limit })?;
         frame[..LENGTH].copy_from_slice(&length.to_le_bytes());
         Ok(frame.into())
@@ -224,14 +238,20 @@ impl ControlReceiver {
             }
             let chunk = self.stream.read_chunk(CHUNK, true).await;
             match chunk.map_err(|error| self.link.error(error.into()))? {
-                Some(chunk) => self.received.extend_from_slice(&chunk.bytes),
-                None => return Err(self.ended()),
+                Some(chunk) if self.received.len() < MOST_OF_A_REFUSAL || !self.is_refusal() => {
+                    self.received.extend_from_slice(&chunk.bytes);
+                }
+                _ => return Err(self.ended()),
             }
         }
     }
 
     fn take_frame(&mut self) -> Result<Option<Bytes>, ControlError> {
         let Some(length) = self.received.first_chunk::<LENGTH>() else { return Ok(None) };
+        if self.is_refusal() {
+            // The reason goes on to the end of the stream.
+            return Ok(None);
+        }
         let bytes = u32::from_le_bytes(*length) as usize;
         if bytes > self.limit {
             let (peer, limit) = (self.link.peer, self.limit);
@@ -246,8 +266,16 @@ impl ControlReceiver {
         Ok(Some(self.received.split_to(bytes).freeze()))
     }
 
+    fn is_refusal(&self) -> bool {
+        self.received.first_chunk::<LENGTH>() == Some(&REFUSAL.to_le_bytes())
+    }
+
     fn ended(&self) -> ControlError {
         let peer = self.link.peer;
+        if self.is_refusal() {
+            let reason = String::from_utf8_lossy(&self.received[LENGTH..]).into_owned();
+            return ControlError::Refused { peer, reason };
+        }
         match self.received.is_empty() {
             true => ControlError::Closed { peer, reason: "the other end is through".into() },
             false => ControlError::Lost { peer, reason: "it ended in the middle of a message".into() },
@@ -310,5 +338,9 @@ impl Drop for Link {
 
 /// Bytes of a frame's length.
 const LENGTH: usize = 4;
+/// In place of a length: a reason follows, and then the end.
+const REFUSAL: u32 = u32::MAX;
+/// A reason is read to the end of the stream or to about here.
+const MOST_OF_A_REFUSAL: usize = 4096;
 /// Bytes that are taken from a stream at once.
 const CHUNK: usize = 256 * 1024;

@@ -4,7 +4,7 @@
 //! same way in every version: eight magic bytes, version and length as two bytes each, little-endian. So whoever speaks
 //! another version, or something else altogether, can be told so. Refusals close the connection with the reason as text.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use quinn::{Connection, RecvStream, SendStream};
 use rustls::pki_types::CertificateDer;
@@ -96,16 +96,27 @@ pub(crate) async fn answer(
     connections: &Connections,
 ) -> Result<Greeted, HandshakeError> {
     let (mut send, mut receive) = connection.accept_bi().await.map_err(lost)?;
-    let hello = read::<Hello>(&mut receive).await?;
-    let (peer, purpose) = (hello.check(&connection, own)?, hello.purpose);
-    if purpose == Purpose::Data && [peer.role, own.role] != [Role::Worker; 2] {
-        return Err(HandshakeError::NoWorker);
+    let check = async {
+        let hello = read::<Hello>(&mut receive).await?;
+        let peer = hello.check(&connection, own)?;
+        if hello.purpose == Purpose::Data && [peer.role, own.role] != [Role::Worker; 2] {
+            return Err(HandshakeError::NoWorker);
+        }
+        if hello.purpose == Purpose::Data && connections.is_duplicate(peer.node) {
+            return Err(HandshakeError::Duplicate);
+        }
+        Ok((peer, hello.purpose))
+    };
+    match check.await {
+        Ok((peer, purpose)) => {
+            write(&mut send, &Hello::new(own, purpose)).await?;
+            Ok(Greeted { peer, purpose, connection, send, receive })
+        }
+        Err(error) => {
+            deny(&mut send, &error).await;
+            Err(error)
+        }
     }
-    if purpose == Purpose::Data && connections.is_duplicate(peer.node) {
-        return Err(HandshakeError::Duplicate);
-    }
-    write(&mut send, &Hello::new(own, purpose)).await?;
-    Ok(Greeted { peer, purpose, connection, send, receive })
 }
 
 #[derive(Serialize, Deserialize)]
@@ -155,6 +166,24 @@ pub(crate) fn refuse(connection: &Connection, error: &HandshakeError) {
     }
 }
 
+/// Says why on the stream, as what a connection is closed with may not arrive.
+async fn deny(stream: &mut SendStream, error: &HandshakeError) {
+    let code = match error {
+        HandshakeError::Lost(_) => return,
+        HandshakeError::Duplicate => DUPLICATE,
+        _ => REFUSED,
+    };
+    let text = error.to_string();
+    let text = &text.as_bytes()[..text.len().min(LONGEST - 1)];
+    let length = (text.len() + 1) as u16;
+    let numbers = [VERSION.to_le_bytes(), length.to_le_bytes()].concat();
+    let denial = [&DENIAL[..], &numbers, &[code], text].concat();
+    if stream.write_all(&denial).await.is_ok() && stream.finish().is_ok() {
+        // Whoever does not acknowledge it hears it from the end of the connection.
+        let _ = tokio::time::timeout(ACKNOWLEDGED, stream.stopped()).await;
+    }
+}
+
 async fn write<T: Serialize>(stream: &mut SendStream, message: &T) -> Result<(), HandshakeError> {
     let body = postcard::to_stdvec(message).map_err(|_| HandshakeError::Damaged)?;
     let length = u16::try_from(body.len()).map_err(|_| HandshakeError::Damaged)?;
@@ -169,11 +198,12 @@ async fn read<T: DeserializeOwned>(stream: &mut RecvStream) -> Result<T, Handsha
     let mut prologue = [0; PROLOGUE];
     read_exactly(stream, &mut prologue).await?;
     let (magic, rest) = prologue.split_at(MAGIC.len());
-    if magic != MAGIC {
+    if magic != MAGIC && magic != DENIAL {
         return Err(HandshakeError::Foreign);
     }
     let version = u16::from_le_bytes([rest[0], rest[1]]);
-    if version != VERSION {
+    // What a denial looks like is the same in every version.
+    if version != VERSION && magic == MAGIC {
         return Err(HandshakeError::Version { found: version });
     }
     let length = usize::from(u16::from_le_bytes([rest[2], rest[3]]));
@@ -182,7 +212,20 @@ async fn read<T: DeserializeOwned>(stream: &mut RecvStream) -> Result<T, Handsha
     }
     let mut body = vec![0; length];
     read_exactly(stream, &mut body).await?;
+    if magic == DENIAL {
+        return Err(denied(&body));
+    }
     postcard::from_bytes(&body).map_err(|_| HandshakeError::Damaged)
+}
+
+fn denied(body: &[u8]) -> HandshakeError {
+    let Some((&code, text)) = body.split_first() else { return HandshakeError::Damaged };
+    let reason = String::from_utf8_lossy(text).into_owned();
+    HandshakeError::Lost(if code == DUPLICATE {
+        Closing::Duplicate(reason)
+    } else {
+        Closing::Refused(reason)
+    })
 }
 
 async fn read_exactly(stream: &mut RecvStream, buffer: &mut [u8]) -> Result<(), HandshakeError> {
@@ -201,6 +244,12 @@ fn lost(error: quinn::ConnectionError) -> HandshakeError {
 pub(crate) const MAGIC: &[u8; 8] = b"MILLSTRM";
 /// The version of all that is sent over connections.
 pub(crate) const VERSION: u16 = 1;
+/// What every denial begins with. It goes on with the version, the length of what follows, a code and the reason.
+const DENIAL: &[u8; 8] = b"MILLDENY";
+const REFUSED: u8 = 1;
+const DUPLICATE: u8 = 3;
+/// How long it may take until a denial is known to have arrived.
+const ACKNOWLEDGED: Duration = Duration::from_secs(1);
 const PROLOGUE: usize = MAGIC.len() + 4;
 /// What says who somebody is takes no more than that.
 const LONGEST: usize = 256;

@@ -157,7 +157,9 @@ fn whoever_is_refused_is_told_why() {
         let (mut ours, theirs) = connected(&worker, &coordinator).await;
         theirs.refuse("there are workers enough");
         let error = ours.receive::<u8>().await.expect_err("refused");
-        assert!(matches!(&error, ControlError::Refused { reason, .. } if reason == "there are workers enough"));
+        let refused =
+            matches!(&error, ControlError::Refused { reason, .. } if reason == "there are workers enough");
+        assert!(refused, "{error:?}");
         assert!(ours.send(&1u8).await.is_err());
     });
 }
@@ -275,6 +277,21 @@ fn peers_that_do_what_they_should_not_are_told_so_and_others_are_not_disturbed()
         ours.send(&1u8).await.expect("still there");
         assert_eq!(theirs.receive::<u8>().await, Ok(1));
     });
+}
+
+#[test]
+fn a_denial_is_readable_in_every_version() {
+    let cluster = Cluster::new();
+    let coordinator = cluster.endpoint(Role::Coordinator);
+    let rogue = Rogue::of(&cluster.authority, &coordinator);
+    let greeting = hello(VERSION + 1, "ours", Role::Worker, Purpose::Control);
+    let answer = rogue.runtime.block_on(async {
+        let (mut send, mut receive) = rogue.connection.open_bi().await.expect("one is allowed");
+        send.write_all(&greeting).await.expect("sent");
+        receive.read_to_end(1000).await.expect("answered before the connection is closed")
+    });
+    let text = "it speaks version 2 of the protocol, and this is version 1";
+    assert_eq!(answer, [&b"MILLDENY\x01\0"[..], &[text.len() as u8 + 1, 0, 1], text.as_bytes()].concat());
 }
 
 #[test]
