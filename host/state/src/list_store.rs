@@ -116,8 +116,8 @@ impl SlotStore for ListStore {
 impl WindowStore for ListStore {
     const IN_PIECES: bool = true;
 
-    fn bytes(&self) -> usize {
-        self.lists.len() * Self::BYTES_PER_SLOT + self.bytes
+    fn bytes(&self) -> (usize, usize) {
+        (Self::BYTES_PER_SLOT, self.bytes)
     }
 
     fn clear(&mut self) {

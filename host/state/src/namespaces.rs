@@ -220,9 +220,10 @@ impl<S: WindowStore> Namespace<S> {
         (slots, occupied.next().map(Cursor::slot))
     }
 
-    /// The bytes of memory that it takes.
+    /// The bytes of memory that its keys take.
     pub(crate) fn bytes(&self) -> usize {
-        self.keys.slots() * KeyTable::BYTES_PER_SLOT + self.keys.bytes_elsewhere() + self.store.bytes()
+        let (per_slot, elsewhere) = self.store.bytes();
+        self.keys.len() * (KeyTable::BYTES_PER_SLOT + per_slot) + self.keys.bytes_elsewhere() + elsewhere
     }
 
     /// The keys of some slots.

@@ -28,10 +28,11 @@ pub struct Overflow {
 pub type Overflows<'a> = dyn Fn() -> Option<Overflow> + 'a;
 
 impl Overflow {
-    /// An empty store with two tables, [`Table::Keys`] and [`Table::Timers`].
+    /// An empty store with two tables, [`Table::Keys`] and [`Table::Timers`]. Half of the memory is for what is kept there,
+    /// and half for the copy of it that a checkpoint has until it is stored.
     pub fn new(store: Box<dyn BackingStore>, options: CacheOptions) -> Self {
         let lineage = RandomState::new().hash_one(());
-        Self { store, max: options.max, memory: options.memory, lineage, staged: 0 }
+        Self { store, max: options.max, memory: options.memory / 2, lineage, staged: 0 }
     }
 
     /// Stages a value, and applies what has been staged if it is much.

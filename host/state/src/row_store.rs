@@ -215,8 +215,8 @@ impl SlotStore for RowStore {
 impl WindowStore for RowStore {
     const IN_PIECES: bool = false;
 
-    fn bytes(&self) -> usize {
-        self.slots * self.bytes_per_slot() + self.elsewhere
+    fn bytes(&self) -> (usize, usize) {
+        (self.bytes_per_slot(), self.elsewhere)
     }
 
     fn clear(&mut self) {

@@ -22,8 +22,8 @@ pub(crate) trait WindowStore: SlotStore + Stored {
     /// read before it is written.
     const IN_PIECES: bool;
 
-    /// The bytes of memory that it takes, apart from the directory of its keys.
-    fn bytes(&self) -> usize;
+    /// The bytes of memory that a slot takes, and those that all of them take elsewhere.
+    fn bytes(&self) -> (usize, usize);
 
     /// Forgets all slots and keeps the memory.
     fn clear(&mut self);

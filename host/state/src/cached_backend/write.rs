@@ -95,4 +95,4 @@ impl CachedBackend {
 }
 
 /// Keys that are written at once when all are.
-const BATCH: usize = 16 << 10;
+const BATCH: usize = 2 << 10;

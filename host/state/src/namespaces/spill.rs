@@ -220,7 +220,7 @@ impl<S: WindowStore> Namespaces<S> {
         while self.taken() > target {
             let rest = self.windows.iter().filter(|(at, _)| Some(**at) != pinned);
             let Some((&largest, _)) = rest.max_by_key(|(_, namespace)| namespace.bytes) else { break };
-            self.evict_half(largest.window())?;
+            self.evict_some(largest.window())?;
         }
         Ok(())
     }
@@ -237,23 +237,27 @@ impl<S: WindowStore> Namespaces<S> {
         spill.write(window, &namespace, &slots, &self.codec)
     }
 
-    /// Takes those keys of a window out of memory that have not been named for the longest time. The others move to a
-    /// table that is as small as they need.
-    fn evict_half(&mut self, window: Window) -> Result<(), StateError> {
+    /// Takes those keys of a window out of memory that have not been named for the longest time. The next new keys are given
+    /// their slots; once most slots are free, what is left moves to a table that is as small as it needs.
+    fn evict_some(&mut self, window: Window) -> Result<(), StateError> {
         let keys = self.get(window).map_or(0, |namespace| namespace.keys.len());
         if keys <= FEW_KEYS {
             return self.evict(window);
         }
-        let Some(namespace) = self.take(window) else { return Ok(()) };
+        let Some(mut namespace) = self.take(window) else { return Ok(()) };
         let Some(spill) = &mut self.spill else { return Ok(()) };
         let (table, call) = (&namespace.keys, namespace.keys.call());
         let mut slots: Vec<u32> = table.occupied().collect();
-        let middle = slots.len() / 2;
-        slots.select_nth_unstable_by_key(middle, |&slot| Reverse(call.wrapping_sub(table.touched(slot))));
-        let (cold, hot) = slots.split_at(middle);
+        let (cold, _, hot) = slots.select_nth_unstable_by_key(keys / COLD_PART, |&slot| {
+            Reverse(call.wrapping_sub(table.touched(slot)))
+        });
         spill.write(window, &namespace, cold, &self.codec)?;
-        let kept = namespace.of_slots(hot, &self.columns, &self.codec)?;
-        self.put(window, kept);
+        namespace.remove_all(cold);
+        if hot.len() * 2 < namespace.keys.slots() {
+            let left: Vec<u32> = namespace.keys.occupied().collect();
+            namespace = namespace.of_slots(&left, &self.columns, &self.codec)?;
+        }
+        self.put(window, namespace);
         Ok(())
     }
 }
@@ -286,7 +290,9 @@ const EVICTED_AT_ONCE: usize = 8;
 const SPARE_PART: usize = 64;
 /// How small a part of the memory a window takes that may be copied.
 const LARGE_PART: usize = 4;
+/// How small a part of a window's keys is evicted at once.
+const COLD_PART: usize = 4;
 /// So many keys are evicted as a whole.
 const FEW_KEYS: usize = 64;
 /// Rows that are sorted before they are written.
-const WRITTEN_AT_ONCE: usize = 16 << 10;
+const WRITTEN_AT_ONCE: usize = 2 << 10;

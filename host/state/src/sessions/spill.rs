@@ -211,6 +211,6 @@ const EVICTED_AT_ONCE: usize = 64;
 /// Keys that are read at once because they are due.
 const READ_AT_ONCE: usize = 4096;
 /// Keys that are sorted before they are written.
-const WRITTEN_AT_ONCE: usize = 16 << 10;
+const WRITTEN_AT_ONCE: usize = 2 << 10;
 /// Entries of the wheel that are not worth looking at.
 const FEW_ENTRIES: usize = 1024;
