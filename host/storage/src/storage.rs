@@ -60,6 +60,11 @@ impl Storage {
         Ok(Self { store: Arc::new(store), name, folder: Some(folder.as_path().into()) })
     }
 
+    /// Whether it is a folder of this machine.
+    pub(crate) fn is_folder(&self) -> bool {
+        self.folder.is_some()
+    }
+
     /// The location by which commands in other folders find what `location` names here.
     pub fn absolute(location: &str) -> Result<String, StorageError> {
         Ok(match Place::parse(location)? {

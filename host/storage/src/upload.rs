@@ -13,6 +13,8 @@ pub struct Upload {
     path: String,
     /// What is not a part yet.
     rest: BytesMut,
+    /// The bytes of a part.
+    part: usize,
     /// Begun with the first part that is full: small objects are put at once.
     parts: Option<Box<dyn MultipartUpload>>,
     length: u64,
@@ -31,7 +33,8 @@ pub struct Uploaded {
 impl Upload {
     pub(crate) fn new(storage: Storage, path: String) -> Self {
         let (rest, checksum) = (BytesMut::new(), Checksum::default());
-        Self { storage, path, rest, parts: None, length: 0, checksum }
+        let part = if storage.is_folder() { PART_IN_A_FOLDER } else { PART };
+        Self { storage, path, rest, part, parts: None, length: 0, checksum }
     }
 
     /// Appends bytes.
@@ -40,10 +43,10 @@ impl Upload {
         self.checksum.update(bytes);
         let mut left = bytes;
         while !left.is_empty() {
-            let (now, later) = left.split_at(left.len().min(PART - self.rest.len()));
+            let (now, later) = left.split_at(left.len().min(self.part - self.rest.len()));
             self.rest.extend_from_slice(now);
             left = later;
-            if self.rest.len() == PART {
+            if self.rest.len() == self.part {
                 let part = self.rest.split().freeze();
                 self.put_part(part).await?;
             }
@@ -101,3 +104,5 @@ impl Upload {
 
 /// Bytes of a part: object stores take no smaller ones, but for the last.
 const PART: usize = 5 << 20;
+/// A folder takes any, and the job has its memory for other things.
+const PART_IN_A_FOLDER: usize = 1 << 20;

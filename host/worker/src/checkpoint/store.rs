@@ -117,14 +117,16 @@ async fn store_chunks(
     let name = folder.file_name(&format!("subtask-{participant}"));
     // Off this thread, which has to go on: it is a copy of all that is written.
     let packed = tokio::task::spawn_blocking(move || {
-        let mut file = Vec::with_capacity(bytes);
-        parts(&snapshot).flat_map(|part| &part.chunks).for_each(|chunk| file.extend_from_slice(&chunk.bytes));
         let mut offset = 0;
         let stored = describe(&snapshot, |id, part| {
             let at = offset;
             offset += part.len() as u64;
             base.completed(id, part, StateMetadata::of_part(part, Location::File(name.clone()), at))
         });
+        let mut file = Vec::with_capacity(bytes);
+        let parts = snapshot.operators.into_iter().flat_map(|(_, parts)| parts);
+        // Each chunk goes once it has been copied, so that there are never two of all.
+        parts.flat_map(|part| part.chunks).for_each(|chunk| file.extend_from_slice(&chunk.bytes));
         (name, file, stored)
     });
     let (name, file, stored) = packed.await.expect("copying does not panic, and nobody cancels it");

@@ -97,7 +97,7 @@ fn blocks_of(files: StateFiles, file: StateFile) -> mpsc::Receiver<std::io::Resu
         let read = || -> std::io::Result<()> {
             let mut from = File::open(files.path(&file))?;
             loop {
-                let mut block = Vec::new();
+                let mut block = Vec::with_capacity(BLOCK.min(file.length) as usize);
                 from.by_ref().take(BLOCK).read_to_end(&mut block)?;
                 // Nobody wants more if the upload has failed.
                 if block.is_empty() || blocks.blocking_send(Ok(block)).is_err() {
@@ -227,6 +227,6 @@ fn place_number(part: &StatePart, places: usize) -> Result<u16, ChainError> {
 }
 
 /// Bytes that are read, or gathered, before they are sent on.
-const BLOCK: u64 = 1 << 20;
+const BLOCK: u64 = 64 << 10;
 /// Memory of a database that is read once from its beginning to its end.
 const READER_MEMORY: usize = 8 << 20;
