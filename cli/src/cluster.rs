@@ -4,12 +4,12 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use millstream_control::{Opening, Reply, Request};
 use millstream_net::{ConnectError, Endpoint, EndpointOptions, Role};
+use millstream_worker::{connect_coordinator, in_full};
 
 use crate::{
     args,
     certificates::{CertificateError, CertificateFolder},
     exit::Failure,
-    summary::JobFailed,
 };
 
 /// Asks a coordinator for something, and waits for the answer.
@@ -19,17 +19,10 @@ pub(crate) async fn ask(cluster: &args::Cluster, request: Request) -> Result<Rep
     let addresses = addresses(&cluster.coordinator)?;
     let options = EndpointOptions { threads: 1, ..EndpointOptions::default() };
     let endpoint = Endpoint::bind(local(&addresses), identity, options).map_err(failed)?;
-    let mut unreachable = None;
-    for address in addresses {
-        match endpoint.connect_control(address, Role::Coordinator).await {
-            Ok((_, mut stream)) => {
-                stream.send(&Opening::Client(request)).await.map_err(failed)?;
-                return stream.receive().await.map_err(failed);
-            }
-            Err(error) => unreachable = Some(error),
-        }
-    }
-    Err(no_coordinator(unreachable.unwrap_or(ConnectError::Closed)))
+    let connected = connect_coordinator(&endpoint, &addresses).await;
+    let (mut stream, _) = connected.map_err(no_coordinator)?;
+    stream.send(&Opening::Client(request)).await.map_err(failed)?;
+    stream.receive().await.map_err(failed)
 }
 
 /// Where coordinators are, names looked up.
@@ -58,7 +51,7 @@ pub(crate) fn local(addresses: &[SocketAddr]) -> SocketAddr {
 
 /// Something around the command is in the way.
 pub(crate) fn failed(error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-    Failure::environment(JobFailed::new(error))
+    Failure::environment(miette::Report::from_err(error))
 }
 
 /// Certificates are in the way.
@@ -70,11 +63,14 @@ pub(crate) fn certificates(error: CertificateError) -> Failure {
         CertificateError::There(_) => Some("name another folder, or go on with those that are there"),
         _ => None,
     };
-    Failure::environment(JobFailed::new(error).with_help(help.map(str::to_owned)))
+    match help {
+        Some(help) => Failure::environment(miette::miette!(help = help, "{}", in_full(&error))),
+        None => failed(error),
+    }
 }
 
 fn no_coordinator(error: ConnectError) -> Failure {
     let help =
         "is it running? `millstream coordinator` starts one, `--coordinator HOST:PORT` says where it is";
-    Failure::environment(JobFailed::new(error).with_help(Some(help.to_owned())))
+    Failure::environment(miette::miette!(help = help, "{}", in_full(&error)))
 }

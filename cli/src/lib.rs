@@ -48,5 +48,7 @@ fn start_logging(verb: &args::Verb) {
     let usual = if serves { "warn,millstream=info" } else { "warn" };
     let filter = EnvFilter::try_from_env("MILLSTREAM_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     let format = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Where nobody reads the log any more there is nowhere to complain either.
+    let format = format.log_internal_errors(false);
     format.with_ansi(std::io::stderr().is_terminal()).init();
 }

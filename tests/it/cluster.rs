@@ -52,6 +52,13 @@ impl Process {
         }
     }
 
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(
+            Command::new("kill").args([signal, &id]).status().expect("a command of the system").success()
+        );
+    }
+
     fn kill(&mut self) {
         // One that has ended cannot be killed.
         self.child.kill().ok();
@@ -90,13 +97,16 @@ impl Cluster {
     }
 
     fn start_coordinator(&mut self) {
+        let mut process = self.new_coordinator();
+        process.wait_for("coordinator listening");
+        self.coordinator = Some(process);
+    }
+
+    fn new_coordinator(&mut self) -> Process {
         self.started += 1;
         let state = self.path("state").display().to_string();
         let mut command = self.command(&["coordinator", "--bind", &self.address.clone(), "--dir", &state]);
-        let log = self.path(&format!("coordinator-{}.log", self.started));
-        let mut process = Process::start(&mut command, log);
-        process.wait_for("coordinator listening");
-        self.coordinator = Some(process);
+        Process::start(&mut command, self.path(&format!("coordinator-{}.log", self.started)))
     }
 
     fn add_worker(&mut self, slots: u32) {
@@ -183,10 +193,7 @@ fn paced() -> Subject {
     Subject::example("nexmark-q5", &[OFTEN, ("records = 1000000", "records = 150000\nrate = 20000")])
 }
 
-const OFTEN: (&str, &str) = (
-    "parallelism = 2",
-    "parallelism = 2\ncheckpoint = { interval = \"50ms\" }\nrestart = { strategy = \"fixed-delay\", attempts = 1000, delay = \"10ms\" }",
-);
+const OFTEN: (&str, &str) = ("parallelism = 2", "parallelism = 2\ncheckpoint = { interval = \"50ms\" }");
 
 #[test]
 fn several_workers_have_the_rows_of_one_process() {
@@ -245,4 +252,141 @@ fn a_coordinator_that_is_killed_goes_on_with_its_jobs() {
     }
     cluster.finish(&id);
     assert_same(&cluster.rows("nexmark-q5"), &expected, "two coordinators killed");
+}
+
+#[test]
+fn a_standby_takes_over() {
+    let mut cluster = Cluster::start(&[1, 1]);
+    let mut standby = cluster.new_coordinator();
+    standby.wait_for("standing by");
+    let subject = paced();
+    let expected = subject.undisturbed();
+    let id = cluster.submit(&subject.path("job.toml"), &[]);
+    cluster.until("a checkpoint", || cluster.completed(&id) > 2);
+    cluster.coordinator.take().expect("it runs").kill();
+    let since = Instant::now();
+    standby.wait_for("coordinator listening");
+    assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
+    cluster.coordinator = Some(standby);
+    cluster.finish(&id);
+    assert_same(&cluster.rows("nexmark-q5"), &expected, "under another coordinator");
+}
+
+/// A worker that stands still is lost; when it goes on, others have its work, and nothing that it still does counts.
+#[test]
+fn a_worker_that_returns_disturbs_nothing() {
+    let cluster = Cluster::start(&[1, 1, 1]);
+    let subject = paced();
+    let expected = subject.undisturbed();
+    let id = cluster.submit(&subject.path("job.toml"), &[]);
+    let attempts = || cluster.job(&id)["job"]["attempts"].as_u64().expect("a number");
+    // Two of three run it, and each is stopped once.
+    for stopped in &cluster.workers {
+        let completed = cluster.completed(&id);
+        cluster.until("a checkpoint", || cluster.completed(&id) > completed + 1);
+        stopped.signal("-STOP");
+        cluster.wait_for_workers(2);
+        cluster.until("it runs", || cluster.state(&id) == "running");
+        stopped.signal("-CONT");
+        cluster.wait_for_workers(3);
+    }
+    assert!(attempts() > 1, "{}", cluster.job(&id));
+    cluster.finish(&id);
+    assert_same(&cluster.rows("nexmark-q5"), &expected, "workers that returned");
+}
+
+/// Between two checkpoints its parts are open: what it gives up when it goes on are those of an attempt of the past.
+#[test]
+fn a_worker_that_returns_takes_no_parts_away() {
+    let cluster = Cluster::start(&[1, 1, 1]);
+    let seldom = ("parallelism = 2", "parallelism = 2\ncheckpoint = { interval = \"3s\" }");
+    let subject =
+        Subject::example("nexmark-q1", &[seldom, ("records = 1000000", "records = 150000\nrate = 20000")]);
+    let expected = subject.undisturbed();
+    let id = cluster.submit(&subject.path("job.toml"), &[]);
+    cluster.until("a checkpoint", || cluster.completed(&id) > 0);
+    let attempts = || cluster.job(&id)["job"]["attempts"].as_u64().expect("a number");
+    // Two of three run it.
+    for stopped in &cluster.workers[..2] {
+        if attempts() > 1 {
+            break;
+        }
+        stopped.signal("-STOP");
+        cluster.wait_for_workers(2);
+        cluster.until("it runs", || cluster.state(&id) == "running");
+        thread::sleep(Duration::from_millis(300));
+        stopped.signal("-CONT");
+        cluster.wait_for_workers(3);
+    }
+    assert!(attempts() > 1, "{}", cluster.job(&id));
+    cluster.finish(&id);
+    assert_same(&cluster.rows("nexmark-q1"), &expected, "a worker that returned");
+}
+
+#[test]
+fn a_job_that_waits_for_slots_is_given_them_or_given_up() {
+    let mut cluster = Cluster::start(&[1]);
+    let subject = Subject::example("delays", &[]);
+    let waits = cluster.submit(&subject.path("job.toml"), &[]);
+    let many = Subject::example("wordcount", &[]);
+    let other = cluster.submit(&many.path("job.toml"), &["--parallelism", "3"]);
+    // Two that write into one folder would take each other's rows away.
+    let same = cluster.submit(&subject.path("job.toml"), &[]);
+    cluster.until("it is refused", || cluster.state(&same) == "failed");
+    let problem = cluster.job(&same)["job"]["problem"].to_string();
+    assert!(problem.contains("another job that runs writes into this folder"), "{problem}");
+    cluster.until("it waits", || cluster.job(&waits)["job"]["problem"] == "waits for 2 slots, 1 are free");
+    cluster.ask(&["job", "cancel", &other]).success();
+    cluster.until("it is given up", || cluster.state(&other) == "cancelled");
+    cluster.add_worker(1);
+    cluster.finish(&waits);
+    // The same number is the same job, whatever is handed in with it.
+    let again = cluster.submit(&subject.path("job.toml"), &["--id", &waits]);
+    assert_eq!(again, waits);
+    let another = Subject::example("wordcount", &[]);
+    let refused =
+        cluster.ask(&["job", "submit", another.path("job.toml").to_str().expect("text"), "--id", &waits]);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("there is another job"), "{}", refused.stderr);
+    let ended = cluster.ask(&["job", "cancel", &waits]);
+    assert!(ended.code == Some(3) && ended.stderr.contains("has ended already"), "{}", ended.stderr);
+    assert_eq!(cluster.answer(&["job", "list"]).as_array().map(Vec::len), Some(3));
+    assert_same(&cluster.rows("delays"), &subject.undisturbed(), "with slots");
+}
+
+#[test]
+fn a_job_goes_on_from_its_savepoint_at_another_parallelism() {
+    let cluster = Cluster::start(&[2, 2]);
+    let subject = paced();
+    let expected = subject.undisturbed();
+    let id = cluster.submit(&subject.path("job.toml"), &[]);
+    cluster.until("a checkpoint", || cluster.completed(&id) > 2);
+    let savepoint = cluster.answer(&["job", "stop", &id, "--savepoint"]);
+    cluster.until("it has stopped", || cluster.state(&id) == "stopped");
+    let path = savepoint["path"].as_str().expect("a path");
+    let next = cluster.submit(&subject.path("job.toml"), &["--from", path, "--parallelism", "4"]);
+    cluster.finish(&next);
+    assert_same(&cluster.rows("nexmark-q5"), &expected, "at another parallelism");
+}
+
+#[test]
+fn who_is_not_of_the_cluster_is_told_so() {
+    let cluster = Cluster::start(&[1]);
+    let said = |certs: &Path| {
+        let mut command = cluster.command(&["worker", "list"]);
+        let output = finish(command.env("MILLSTREAM_CERTS", certs));
+        assert_eq!(output.code, Some(4), "{}", output.stderr);
+        output.stderr
+    };
+    let none = said(&cluster.path("none"));
+    assert!(none.contains("there are no certificates in"), "{none}");
+    let other = cluster.path("other");
+    let other = other.to_str().expect("a path of text");
+    cluster.ask(&["certs", "init", "--certs", other]).success();
+    let stranger = said(Path::new(other));
+    assert!(stranger.contains("is not the coordinator that was expected there"), "{stranger}");
+    let worker = cluster.path("worker");
+    cluster.ask(&["certs", "issue", "worker", "--to", worker.to_str().expect("a path of text")]).success();
+    let not_a_client = said(&worker);
+    assert!(not_a_client.contains("client.pem"), "{not_a_client}");
 }

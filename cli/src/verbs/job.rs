@@ -223,7 +223,11 @@ fn snapshot(
 fn done(reply: Reply, what: &str, printer: &Printer) -> Result<Exit, Failure> {
     match reply {
         Reply::Done => {
-            printer.note(what);
+            if printer.json() {
+                printer.data(&json!({ "done": what }).to_string())
+            } else {
+                printer.note(what)
+            }
             Ok(Exit::Success)
         }
         reply => Err(unexpected(reply)),

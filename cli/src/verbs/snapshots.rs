@@ -7,7 +7,8 @@ use millstream_graph::{CheckpointSpec, JobFormat, JobSettings, StateSpec};
 use millstream_snapshot::{JobFileForm, RestoreReport, SnapshotKind, StateVerdict};
 use millstream_storage::{JobStore, Latest, RunStore, Storage, StorageError, StoredSnapshot};
 use millstream_worker::{
-    CheckpointOptions, JobFileText, JobOptions, Modules, RestoreError, restart_strategy, restore_report,
+    CheckpointOptions, JobFileText, JobOptions, Modules, RestartStrategy, RestoreError, restart_strategy,
+    restore_report,
 };
 use serde_json::json;
 
@@ -62,7 +63,8 @@ fn job_options(
     checkpoints: Option<CheckpointOptions>,
     restore: Option<Arc<StoredSnapshot>>,
 ) -> JobOptions {
-    let (allow_dropped_state, restart) = (args.allow_dropped_state, restart_strategy(job.restart));
+    let allow_dropped_state = args.allow_dropped_state;
+    let restart = job.restart.map_or(RestartStrategy::None, restart_strategy);
     let mut options =
         JobOptions { checkpoints, restore, allow_dropped_state, restart, ..JobOptions::default() };
     if let StateSpec::RocksDb { dir: Some(dir), .. } = &job.state {

@@ -59,6 +59,8 @@ pub enum TaskOrder {
         /// What it reads next.
         answer: Result<SplitAnswer, ConnectorFailure>,
     },
+    /// How far event time is in subtasks of sources elsewhere, for those that wait for them.
+    Watermarks(Vec<(OperatorOfSubtask, i64)>),
     /// Give up at once.
     Cancel,
     /// The execution is over, and nothing more will be said.
@@ -134,6 +136,8 @@ pub enum TaskEvent {
     Ended(Result<(), TaskFailure>),
     /// Figures, by operator and subtask.
     Figures(Vec<(OperatorOfSubtask, Figures)>),
+    /// How far event time is in subtasks of sources here, for those elsewhere that wait for them.
+    Watermarks(Vec<(OperatorOfSubtask, i64)>),
     /// Nothing is left of it here.
     Gone,
 }

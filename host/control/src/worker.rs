@@ -47,6 +47,8 @@ pub enum ToWorker {
         /// After how long a silence either takes the other for lost.
         timeout: Duration,
     },
+    /// It is no worker of this cluster, and why.
+    Refused(String),
     /// It is there.
     Heartbeat,
     /// Subtasks to run.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use millstream_control::{Opening, Reply, Request};
+use millstream_control::{Opening, Reply, Request, ToWorker};
 use millstream_net::{ControlStream, Endpoint, Peer, Role};
 use millstream_storage::{ClusterStore, StorageError};
 use millstream_wasm::WasmEngine;
@@ -100,7 +100,15 @@ impl Coordinator {
                 let reply = self.request(request).await;
                 answer(stream, &reply).await;
             }
-            (_, role) => tracing::warn!(%peer, %role, "whoever connected wants what its role may not"),
+            (opening, role) => {
+                tracing::warn!(%peer, "whoever connected wants what its role may not");
+                let reason = format!("its certificate is a {role}'s, and a {role} may not do that");
+                match opening {
+                    Opening::Client(_) => answer(stream, &Reply::Refused { reason, invalid: true }).await,
+                    Opening::Worker(_) => answer(stream, &ToWorker::Refused(reason)).await,
+                    Opening::Module(_) => answer(stream, &None::<Vec<u8>>).await,
+                }
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    hash::{BuildHasher, RandomState},
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -35,8 +36,7 @@ struct Shared {
 }
 
 struct Entry {
-    record: Mutex<JobRecord>,
-    slots: u32,
+    record: Arc<Mutex<JobRecord>>,
     live: Mutex<Live>,
     /// Becomes true when the job is to be given up.
     cancel: watch::Sender<bool>,
@@ -76,14 +76,11 @@ impl Jobs {
                 }
             };
             if record.end.is_some() {
-                self.0.jobs.lock().insert(record.id, Arc::new(Entry::new(record, 0)));
+                self.0.jobs.lock().insert(record.id, Arc::new(Entry::new(record)));
                 continue;
             }
             tracing::info!(job = %record.id, name = record.name, "going on with a job");
-            let record = JobRecord { generation: record.generation + 1, ..record };
-            // Attempts of this coordinator count more than those of others once this is written.
-            self.0.store.put_job(&record.id.to_string(), record.encode()).await?;
-            self.begin(record, 0);
+            self.begin(record);
         }
         Ok(())
     }
@@ -91,8 +88,12 @@ impl Jobs {
     /// Takes a job in. One that is known by its number is the same one.
     pub(crate) async fn submit(&self, submission: Submission) -> Reply {
         let Submission { id, job, modules, from, allow_dropped_state, checkpoint_dir } = submission;
-        if self.0.jobs.lock().contains_key(&id) {
-            return Reply::Submitted(id);
+        let digests = modules
+            .iter()
+            .map(|(name, bytes)| ModuleRef { name: name.clone(), digest: module_digest(bytes) });
+        let program = JobProgram { job: job.clone(), modules: digests.collect() };
+        if let Some(reply) = self.known(id, &program) {
+            return reply;
         }
         let provided: HashMap<String, Arc<[u8]>> =
             modules.iter().map(|(name, bytes)| (name.clone(), Arc::from(&bytes[..]))).collect();
@@ -105,41 +106,50 @@ impl Jobs {
         {
             return refused(&problem, problem.is_invalid());
         }
-        let mut refs = Vec::with_capacity(modules.len());
-        for (name, bytes) in modules {
-            let digest = module_digest(&bytes);
-            if let Err(error) = self.0.store.put_module(&digest.to_string(), bytes).await {
+        for ((_, bytes), module) in modules.into_iter().zip(&program.modules) {
+            if let Err(error) = self.0.store.put_module(&module.digest.to_string(), bytes).await {
                 return refused(&error, false);
             }
-            refs.push(ModuleRef { name, digest });
         }
         let record = JobRecord {
             version: VERSION,
             id,
             name: planned.plan.logical.job.name.to_string(),
-            program: JobProgram { job, modules: refs },
+            program,
             from,
             allow_dropped_state,
             checkpoint_dir,
             submitted: now(),
-            generation: 0,
+            run: drawn(),
+            slots: planned.plan.execution.slots,
+            attempts: 0,
             end: None,
         };
         if let Err(error) = self.0.store.put_job(&id.to_string(), record.encode()).await {
             return refused(&error, false);
         }
-        self.begin(record, planned.plan.execution.slots);
+        self.begin(record);
         Reply::Submitted(id)
     }
 
+    /// The answer for a job that has been submitted before.
+    fn known(&self, id: JobId, program: &JobProgram) -> Option<Reply> {
+        let known = self.0.jobs.lock().get(&id)?.clone();
+        if known.record.lock().program == *program {
+            return Some(Reply::Submitted(id));
+        }
+        let reason = format!("there is another job {id} already: leave `--id` out, and a number is drawn");
+        Some(Reply::Refused { reason, invalid: true })
+    }
+
     /// Has a job run, unless it runs already.
-    fn begin(&self, record: JobRecord, slots: u32) {
+    fn begin(&self, record: JobRecord) {
         let entry = {
             let mut jobs = self.0.jobs.lock();
             if jobs.contains_key(&record.id) {
                 return;
             }
-            let entry = Arc::new(Entry::new(record, slots));
+            let entry = Arc::new(Entry::new(record));
             jobs.insert(entry.record.lock().id, entry.clone());
             entry
         };
@@ -168,6 +178,9 @@ impl Jobs {
 
     pub(crate) fn cancel(&self, name: &str) -> Reply {
         match self.find(name) {
+            Ok(entry) if entry.record.lock().end.is_some() => {
+                Reply::Refused { reason: format!("job `{name}` has ended already"), invalid: true }
+            }
             Ok(entry) => {
                 entry.cancel.send_replace(true);
                 Reply::Done
@@ -230,9 +243,9 @@ impl Jobs {
 }
 
 impl Entry {
-    fn new(record: JobRecord, slots: u32) -> Self {
-        let (record, cancel) = (Mutex::new(record), watch::Sender::new(false));
-        Self { record, slots, live: Mutex::default(), cancel }
+    fn new(record: JobRecord) -> Self {
+        let (record, cancel) = (Arc::new(Mutex::new(record)), watch::Sender::new(false));
+        Self { record, live: Mutex::default(), cancel }
     }
 }
 
@@ -242,7 +255,6 @@ impl Shared {
         let end = self.run_to_end(entry).await;
         let monitor = entry.live.lock().monitor.take();
         let status = monitor.map(|monitor| monitor.status());
-        let attempts = status.as_ref().map_or(0, |status| status.failures.len() as u32 + 1);
         let (state, problem) = match end {
             Ok(JobEnd::Finished) => (JobState::Finished, None),
             Ok(JobEnd::Stopped(_)) => (JobState::Stopped, None),
@@ -254,7 +266,7 @@ impl Shared {
         let record = {
             let mut record = entry.record.lock();
             tracing::info!(job = %record.id, name = record.name, ?state, problem, "a job has ended");
-            record.end = Some(JobEndRecord { state, at: now(), attempts, problem, figures });
+            record.end = Some(JobEndRecord { state, at: now(), problem, figures });
             record.clone()
         };
         entry.live.lock().control = None;
@@ -265,11 +277,10 @@ impl Shared {
 
     async fn run_to_end(&self, entry: &Entry) -> Result<JobEnd, String> {
         let mut cancelled = entry.cancel.subscribe();
-        let record = entry.record.lock().clone();
         let started = tokio::select! {
             biased;
             () = given_up(&mut cancelled) => return Ok(JobEnd::Cancelled),
-            started = start::start(&record, &self.store, &self.workers, self.engine.clone()) => started,
+            started = start::start(&entry.record, &self.store, &self.workers, self.engine.clone()) => started,
         };
         let Started { mut job, mut lock, run } = started.map_err(|problem| problem.to_string())?;
         *entry.live.lock() = Live { monitor: Some(job.monitor()), control: Some(job.control().clone()), run };
@@ -300,19 +311,17 @@ impl Shared {
     fn info(&self, entry: &Entry) -> JobInfo {
         let record = entry.record.lock().clone();
         let live = entry.live.lock();
-        let (state, attempts, problem) = match (&record.end, &live.monitor) {
-            (Some(end), _) => (end.state, end.attempts, end.problem.clone()),
+        let (state, problem) = match (&record.end, &live.monitor) {
+            (Some(end), _) => (end.state, end.problem.clone()),
             (None, None) => {
                 let free = self.workers.free();
-                let waits = || format!("waits for {} slots, {free} are free", entry.slots);
-                (JobState::Starting, 0, (free < entry.slots).then(waits))
+                let waits = || format!("waits for {} slots, {free} are free", record.slots);
+                (JobState::Starting, (free < record.slots).then(waits))
             }
             (None, Some(monitor)) => {
                 let failures = monitor.status().failures;
-                let restarting = monitor.is_restarting();
-                let state = if restarting { JobState::Restarting } else { JobState::Running };
-                let attempts = failures.len() as u32 + u32::from(!restarting);
-                (state, attempts, failures.last().map(|failure| failure.cause.clone()))
+                let state = if monitor.is_restarting() { JobState::Restarting } else { JobState::Running };
+                (state, failures.last().map(|failure| failure.cause.clone()))
             }
         };
         JobInfo {
@@ -321,8 +330,8 @@ impl Shared {
             state,
             submitted: record.submitted,
             ended: record.end.map(|end| end.at),
-            attempts,
-            slots: entry.slots,
+            attempts: record.attempts,
+            slots: record.slots,
             problem,
             checkpoints: live.run.clone(),
         }
@@ -341,6 +350,11 @@ fn snapshot_info(taken: SnapshotTaken) -> SnapshotInfo {
 
 fn refused(error: &dyn std::error::Error, invalid: bool) -> Reply {
     Reply::Refused { reason: in_full(error), invalid }
+}
+
+/// A number that nobody else draws: the standard library seeds each of these from the system.
+fn drawn() -> u64 {
+    RandomState::new().hash_one(0)
 }
 
 /// Milliseconds since the epoch.

@@ -19,8 +19,12 @@ pub(crate) struct JobRecord {
     pub(crate) checkpoint_dir: Option<String>,
     /// Milliseconds since the epoch.
     pub(crate) submitted: i64,
-    /// How many coordinators have started it.
-    pub(crate) generation: u32,
+    /// What its sinks call what they leave behind.
+    pub(crate) run: u64,
+    /// How many slots it takes.
+    pub(crate) slots: u32,
+    /// How often it has been started, under whatever coordinator.
+    pub(crate) attempts: u32,
     pub(crate) end: Option<JobEndRecord>,
 }
 
@@ -31,18 +35,12 @@ pub(crate) struct JobEndRecord {
     pub(crate) state: JobState,
     /// Milliseconds since the epoch.
     pub(crate) at: i64,
-    pub(crate) attempts: u32,
     pub(crate) problem: Option<String>,
     /// Its last figures, as a JSON document.
     pub(crate) figures: Option<String>,
 }
 
 impl JobRecord {
-    /// The number of the first attempt under the coordinator that starts it now: above those of all before.
-    pub(crate) fn first_attempt(&self) -> u32 {
-        self.generation.saturating_mul(ATTEMPTS)
-    }
-
     pub(crate) fn encode(&self) -> Vec<u8> {
         serde_json::to_vec_pretty(self).expect("texts and numbers always encode")
     }
@@ -50,8 +48,6 @@ impl JobRecord {
 
 /// The version of the form of records.
 pub(crate) const VERSION: u32 = 1;
-/// More attempts than a coordinator makes of a job.
-const ATTEMPTS: u32 = 1 << 16;
 
 #[cfg(test)]
 mod tests {
@@ -78,17 +74,17 @@ mod tests {
             allow_dropped_state: false,
             checkpoint_dir: Some("/checkpoints".into()),
             submitted: 5,
-            generation: 3,
+            run: 7,
+            slots: 2,
+            attempts: 3,
             end: Some(JobEndRecord {
                 state: JobState::Failed,
                 at: 9,
-                attempts: 2,
                 problem: Some("why".into()),
                 figures: None,
             }),
         };
         let read: JobRecord = serde_json::from_slice(&record.encode()).expect("its own form");
         assert_eq!(read, record);
-        assert_eq!(read.first_attempt(), 3 << 16);
     }
 }

@@ -1,27 +1,33 @@
 //! Runs the subtasks of executions on the workers of a cluster.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use millstream_control::{
-    ExecutionId, JobId, JobProgram, RestoreFrom, SlotPlace, TaskDeployment, TaskEvent, TaskOrder, ToWorker,
+    ExecutionId, JobProgram, RestoreFrom, SlotPlace, TaskDeployment, TaskEvent, TaskOrder, ToWorker,
 };
+use millstream_storage::{ClusterStore, StorageError};
 use millstream_task::{SplitRequest, SubtaskEnd, TaskError};
 use millstream_worker::{
     DeployedTasks, Deployment, Notice, StartError, TaskRunner, Wires, end_of_subtask, fingerprint,
     notice_message, participation, split_answer,
 };
+use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinSet,
 };
 
-use crate::workers::{Assigned, Workers};
+use crate::{
+    record::JobRecord,
+    workers::{Assigned, Workers},
+};
 
 /// The runner of one job.
 pub(crate) struct ClusterRunner {
     pub(crate) workers: Workers,
-    pub(crate) job: JobId,
-    /// The number of its first attempt: above all that other coordinators have made.
-    pub(crate) first_attempt: u32,
+    pub(crate) store: ClusterStore,
+    pub(crate) record: Arc<Mutex<JobRecord>>,
     pub(crate) program: JobProgram,
     pub(crate) allow_dropped_state: bool,
 }
@@ -30,13 +36,17 @@ pub(crate) struct ClusterRunner {
 impl TaskRunner for ClusterRunner {
     async fn deploy(&self, deployment: &Deployment) -> Result<DeployedTasks, StartError> {
         let plan = deployment.plan();
-        let execution = ExecutionId { job: self.job, attempt: self.first_attempt + deployment.attempt.0 };
+        let execution = ExecutionId { job: self.record.lock().id, attempt: deployment.attempt.0 };
         let slots = plan.execution.slots;
         let free = self.workers.free();
         if free < slots {
-            tracing::info!(job = %self.job, slots, free, "the job waits for slots");
+            tracing::info!(job = %execution.job, slots, free, "the job waits for slots");
         }
         let (assigned, by_slot) = self.workers.allocate(execution, slots).await;
+        if let Err(error) = self.count(execution.attempt).await {
+            assigned.iter().for_each(|worker| self.workers.release(worker.node, execution));
+            return Err(error.into());
+        }
         let place = |worker: &Assigned| SlotPlace { node: worker.node, address: worker.address };
         let message = TaskDeployment {
             execution,
@@ -52,16 +62,31 @@ impl TaskRunner for ClusterRunner {
             }),
         };
         let (mut notices, mut running) = (Vec::new(), JoinSet::new());
+        let outboxes: Vec<_> = assigned.iter().map(|worker| (worker.node, worker.outbox.clone())).collect();
         for worker in assigned {
             // One that is lost meanwhile is seen to be by its events.
             worker.outbox.send(ToWorker::Deploy(Box::new(message.clone()))).ok();
             let (notice, noticed) = mpsc::unbounded_channel();
             notices.push(notice);
-            let link =
-                Link { execution, worker, workers: self.workers.clone(), wires: deployment.wires().clone() };
+            let others = outboxes.iter().filter(|(node, _)| *node != worker.node);
+            let others = others.map(|(_, outbox)| outbox.clone()).collect();
+            let (workers, wires) = (self.workers.clone(), deployment.wires().clone());
+            let link = Link { execution, worker, others, workers, wires };
             running.spawn(link.run(noticed));
         }
         Ok(DeployedTasks { notices, running })
+    }
+}
+
+impl ClusterRunner {
+    /// Writes down that there is this attempt, so that those of any later coordinator have greater numbers.
+    async fn count(&self, attempt: u32) -> Result<(), StorageError> {
+        let record = {
+            let mut record = self.record.lock();
+            record.attempts = attempt + 1;
+            record.clone()
+        };
+        self.store.put_job(&record.id.to_string(), record.encode()).await
     }
 }
 
@@ -69,6 +94,8 @@ impl TaskRunner for ClusterRunner {
 struct Link {
     execution: ExecutionId,
     worker: Assigned,
+    /// To the other workers of the execution.
+    others: Vec<mpsc::UnboundedSender<ToWorker>>,
     workers: Workers,
     wires: Wires,
 }
@@ -142,6 +169,10 @@ impl Link {
             }
             TaskEvent::Ended(end) => {
                 self.wires.ends.send(end_of_subtask(end, &self.worker.name)).ok();
+            }
+            TaskEvent::Watermarks(watermarks) => {
+                let order = |watermarks| ToWorker::Task(self.execution, TaskOrder::Watermarks(watermarks));
+                self.others.iter().for_each(|other| drop(other.send(order(watermarks.clone()))));
             }
             TaskEvent::Figures(figures) => {
                 for (of, figures) in figures {

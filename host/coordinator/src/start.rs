@@ -7,10 +7,13 @@ use millstream_graph::CheckpointSpec;
 use millstream_storage::{
     ClusterStore, JobStore, Latest, RunLock, RunStore, Storage, StorageError, StoredSnapshot,
 };
+use millstream_types::{Attempt, RunId};
 use millstream_wasm::WasmEngine;
 use millstream_worker::{
     CheckpointOptions, Job, JobOptions, PlannedJob, StartError, in_full, restart_strategy, restore_report,
+    usual_on_cluster,
 };
+use parking_lot::Mutex;
 
 use crate::{record::JobRecord, runner::ClusterRunner, workers::Workers};
 
@@ -79,11 +82,12 @@ pub(crate) async fn check_restore(
 
 /// Starts a job where it stands: at its newest checkpoint if a coordinator has started it before.
 pub(crate) async fn start(
-    record: &JobRecord,
+    kept: &Arc<Mutex<JobRecord>>,
     store: &ClusterStore,
     workers: &Workers,
     engine: Arc<WasmEngine>,
 ) -> Result<Started, StartProblem> {
+    let record = kept.lock().clone();
     let mut modules = HashMap::new();
     for module in &record.program.modules {
         let bytes = store.module(&module.digest.to_string()).await?;
@@ -97,7 +101,7 @@ pub(crate) async fn start(
     let (checkpoints, restore, lock) = match &spec {
         None => (None, open(record.from.as_deref()).await?, None),
         Some(spec) => {
-            let (run, restore) = run(record, &planned, spec).await?;
+            let (run, restore) = run(&record, &planned, spec).await?;
             let Some(lock) = run.lock().await? else { return Err(StartProblem::Held(run.name())) };
             (Some(CheckpointOptions::new(spec, run, planned.job_file.clone())), restore, Some(lock))
         }
@@ -107,13 +111,15 @@ pub(crate) async fn start(
         checkpoints,
         restore,
         allow_dropped_state: record.allow_dropped_state,
-        restart: restart_strategy(settings.restart),
+        restart: settings.restart.map_or_else(|| usual_on_cluster(spec.is_some()), restart_strategy),
+        run: RunId(record.run),
+        first_attempt: Attempt(record.attempts),
         ..JobOptions::default()
     };
     let runner = ClusterRunner {
         workers: workers.clone(),
-        job: record.id,
-        first_attempt: record.first_attempt(),
+        store: store.clone(),
+        record: kept.clone(),
         program: record.program.clone(),
         allow_dropped_state: record.allow_dropped_state,
     };

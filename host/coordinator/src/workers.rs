@@ -12,7 +12,7 @@ use millstream_net::{ControlReceiver, ControlSender, ControlStream, Peer};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
-use crate::slots::SlotTable;
+use crate::slots::{SlotTable, Turn};
 
 /// The workers. Clones are of the same cluster.
 #[derive(Clone)]
@@ -48,6 +48,16 @@ pub(crate) struct Assigned {
     pub(crate) outbox: mpsc::UnboundedSender<ToWorker>,
     /// What it says of the execution; closed when it is lost.
     pub(crate) events: mpsc::UnboundedReceiver<TaskEvent>,
+}
+
+/// A place among those that wait for slots, which it leaves however it ends; whoever comes next is told.
+struct Waiting<'a>(&'a Workers, Turn);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.table.lock().slots.leave(self.1);
+        self.0.changed.send_replace(());
+    }
 }
 
 impl Workers {
@@ -122,12 +132,14 @@ impl Workers {
         }
     }
 
-    /// Gives an execution its slots, once there are so many: by slot, which of the workers.
+    /// Gives an execution its slots, once there are so many and it is its turn: by slot, which of the workers.
     pub(crate) async fn allocate(&self, execution: ExecutionId, slots: u32) -> (Vec<Assigned>, Vec<usize>) {
         let mut changed = self.changed.subscribe();
+        let turn = self.table.lock().slots.wait(execution.attempt == 0, slots);
+        let waiting = Waiting(self, turn);
         loop {
             changed.mark_unchanged();
-            if let Some(given) = self.try_allocate(execution, slots) {
+            if let Some(given) = self.try_allocate(execution, waiting.1) {
                 return given;
             }
             // The sender is here.
@@ -135,9 +147,9 @@ impl Workers {
         }
     }
 
-    fn try_allocate(&self, execution: ExecutionId, slots: u32) -> Option<(Vec<Assigned>, Vec<usize>)> {
+    fn try_allocate(&self, execution: ExecutionId, turn: Turn) -> Option<(Vec<Assigned>, Vec<usize>)> {
         let mut table = self.table.lock();
-        let given = table.slots.allocate(execution, slots)?;
+        let given = table.slots.allocate(execution, turn)?;
         let (mut assigned, mut by_slot): (Vec<Assigned>, _) = (Vec::new(), Vec::with_capacity(given.len()));
         for node in given {
             let at = assigned.iter().position(|worker| worker.node == node);

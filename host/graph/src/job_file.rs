@@ -34,7 +34,7 @@
 //! with another one, goes by this one from the next row or timer of the key on. How many keys that were is in the summary.
 //!
 //! `restart = { strategy = "fixed-delay" }` has a job that failed started again from its newest checkpoint. Without it a
-//! failure is the end.
+//! failure is the end; on a cluster a job with checkpoints is started again for ever then.
 //!
 //! | `strategy` | keys |
 //! |---|---|

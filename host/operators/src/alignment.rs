@@ -55,6 +55,21 @@ impl AlignmentGroup {
     }
 }
 
+impl AlignmentGroup {
+    /// What is in the place of a subtask of the source, to be taken to where others wait for it.
+    pub fn watermark(&self, subtask: u32) -> Option<i64> {
+        let index = self.own.clone().nth(subtask as usize)?;
+        Some(self.watermarks[index].load(Relaxed))
+    }
+
+    /// Takes over what is in the place of a subtask that runs elsewhere.
+    pub fn set_watermark(&self, subtask: u32, watermark: i64) {
+        if let Some(index) = self.own.clone().nth(subtask as usize) {
+            self.watermarks[index].store(watermark, Relaxed);
+        }
+    }
+}
+
 /// The places of so many subtasks that have read nothing.
 fn unknown(subtasks: usize) -> Arc<[AtomicI64]> {
     iter::repeat_with(|| AtomicI64::new(MIN_WATERMARK)).take(subtasks).collect()
@@ -122,6 +137,26 @@ mod tests {
         assert!(!a.may_read());
         drop(c);
         assert!(a.may_read() && b.may_read());
+    }
+
+    #[test]
+    fn one_that_runs_elsewhere_is_waited_for_as_well() {
+        let (here, there) =
+            (AlignmentGroup::new(MaxDrift::Time(10), 2), AlignmentGroup::new(MaxDrift::Time(10), 2));
+        let mut own = here.member(0).expect("one of two");
+        let mut other = there.member(1).expect("one of two");
+        own.read(1, 100);
+        assert!(!own.may_read());
+        other.read(1, 95);
+        let bring = || here.set_watermark(1, there.watermark(1).expect("one of two"));
+        bring();
+        assert!(own.may_read());
+        own.read(1, 200);
+        assert!(!own.may_read());
+        drop(other);
+        bring();
+        assert!(own.may_read());
+        assert_eq!(here.watermark(2), None);
     }
 
     #[test]

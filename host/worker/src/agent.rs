@@ -3,11 +3,18 @@
 //! Either takes the other for lost after a silence. A worker that has lost its coordinator gives up all that it runs, since
 //! that will be started again elsewhere, and registers anew.
 
+mod alignment;
 mod execution;
 mod module_cache;
 
 use std::{
-    collections::HashMap, convert::Infallible, io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration,
+    collections::HashMap,
+    convert::Infallible,
+    io,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use millstream_control::{
@@ -63,6 +70,8 @@ enum Parted {
     Control(#[from] ControlError),
     #[error("nothing has been heard from the coordinator for {0:?}")]
     Silent(Duration),
+    #[error("the coordinator refuses this worker: {0}")]
+    Refused(String),
     #[error("the coordinator said something that it cannot say then")]
     OutOfPlace,
 }
@@ -84,17 +93,19 @@ impl Worker {
         tokio::pin!(stop);
         let mut delay = RETRY;
         loop {
+            let since = Instant::now();
             let parted = tokio::select! {
                 biased;
                 () = &mut stop => return,
                 parted = self.session() => parted,
             };
+            // Whoever parts at once does so again.
+            if since.elapsed() > MOST_RETRY {
+                delay = RETRY;
+            }
             match &parted {
                 Parted::Connect(error) => tracing::info!(%error, "no coordinator yet"),
-                other => {
-                    tracing::warn!(reason = %other, "the coordinator is lost");
-                    delay = RETRY;
-                }
+                other => tracing::warn!(reason = %other, "the coordinator is lost"),
             }
             tokio::select! {
                 () = &mut stop => return,
@@ -106,25 +117,13 @@ impl Worker {
 
     /// Works for a coordinator until it is lost.
     async fn session(&self) -> Parted {
-        match self.connect().await {
+        match connect_coordinator(&self.shared.endpoint, &self.options.coordinators).await {
             Ok((stream, coordinator)) => match self.work(stream, coordinator).await {
                 Ok(never) => match never {},
                 Err(parted) => parted,
             },
             Err(error) => error.into(),
         }
-    }
-
-    /// The first coordinator that can be reached.
-    async fn connect(&self) -> Result<(ControlStream, SocketAddr), ConnectError> {
-        let mut failed = None;
-        for &address in &self.options.coordinators {
-            match self.shared.endpoint.connect_control(address, Role::Coordinator).await {
-                Ok((_, stream)) => return Ok((stream, address)),
-                Err(error) => failed = Some(error),
-            }
-        }
-        Err(failed.unwrap_or(ConnectError::Closed))
     }
 
     async fn work(&self, mut stream: ControlStream, coordinator: SocketAddr) -> Result<Infallible, Parted> {
@@ -135,8 +134,10 @@ impl Worker {
             process: std::process::id(),
         };
         stream.send(&Opening::Worker(registration)).await?;
-        let ToWorker::Registered { timeout } = stream.receive().await? else {
-            return Err(Parted::OutOfPlace);
+        let timeout = match stream.receive().await? {
+            ToWorker::Registered { timeout } => timeout,
+            ToWorker::Refused(reason) => return Err(Parted::Refused(reason)),
+            _ => return Err(Parted::OutOfPlace),
         };
         tracing::info!(%coordinator, slots = self.options.slots, "registered");
         let (sender, receiver) = stream.split();
@@ -155,6 +156,33 @@ impl Worker {
         session.give_up().await;
         parted
     }
+}
+
+/// Connects with the coordinator that leads, which is the one of several that answers: all are asked, one a moment after the
+/// other.
+pub async fn connect_coordinator(
+    endpoint: &Endpoint,
+    addresses: &[SocketAddr],
+) -> Result<(ControlStream, SocketAddr), ConnectError> {
+    let mut asked = JoinSet::new();
+    for (place, &address) in addresses.iter().enumerate() {
+        let endpoint = endpoint.clone();
+        asked.spawn(async move {
+            tokio::time::sleep(APART * place as u32).await;
+            let connected = endpoint.connect_control(address, Role::Coordinator).await;
+            connected.map(|(_, stream)| (stream, address))
+        });
+    }
+    let mut failed = None;
+    while let Some(connected) = asked.join_next().await {
+        match connected {
+            Ok(Ok(found)) => return Ok(found),
+            Ok(Err(error)) => failed = Some(error),
+            // It has panicked, which has been printed.
+            Err(_) => {}
+        }
+    }
+    Err(failed.unwrap_or(ConnectError::Closed))
 }
 
 /// Sends what there is to say, and else that the worker is there.
@@ -192,7 +220,7 @@ impl Session {
             tokio::select! {
                 message = tokio::time::timeout(timeout, receiver.receive::<ToWorker>()) => {
                     match message.map_err(|_| Parted::Silent(timeout))?? {
-                        ToWorker::Registered { .. } => return Err(Parted::OutOfPlace),
+                        ToWorker::Registered { .. } | ToWorker::Refused(_) => return Err(Parted::OutOfPlace),
                         ToWorker::Heartbeat => {}
                         ToWorker::Deploy(deployment) => self.deploy(*deployment),
                         ToWorker::Task(execution, order) => self.order(execution, order),
@@ -262,6 +290,8 @@ impl Shared {
 /// How long a worker waits before it looks for a coordinator again, at first and at most.
 const RETRY: Duration = Duration::from_millis(100);
 const MOST_RETRY: Duration = Duration::from_secs(2);
+/// How far apart several coordinators are asked.
+const APART: Duration = Duration::from_millis(100);
 /// How often it says that it is there within the time after which it is taken for lost.
 const HEARTBEATS: u32 = 5;
 /// How long subtasks that are given up may take to end.

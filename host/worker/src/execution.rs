@@ -30,8 +30,6 @@ use crate::{
 pub(crate) struct JobSpec {
     pub(crate) parts: Arc<JobParts>,
     pub(crate) options: JobOptions,
-    /// The run that they make up.
-    pub(crate) run: RunId,
     /// What savepoints have besides state, if there are checkpoints.
     pub(crate) program: Option<Arc<ProgramContent>>,
     pub(crate) runner: Arc<dyn TaskRunner>,
@@ -56,7 +54,7 @@ impl Execution {
         restore: Option<Arc<StoredSnapshot>>,
         board: &Board,
     ) -> Result<Self, StartError> {
-        let JobSpec { parts, options, run, program, runner } = spec;
+        let JobSpec { parts, options, program, runner } = spec;
         let JobParts { plan, blueprint, clock } = &**parts;
         let of_run =
             |snapshot: &StoredSnapshot| options.checkpoints.as_ref().is_some_and(|c| c.run.has(snapshot));
@@ -70,7 +68,7 @@ impl Execution {
             None => 0,
         };
         let enumerators = open_enumerators(plan, blueprint, restore.as_ref()).await?;
-        begin_sinks(plan, blueprint, restore.as_ref(), (*run, attempt))?;
+        begin_sinks(plan, blueprint, restore.as_ref(), (options.run, attempt))?;
         let layout = options.checkpoints.as_ref().map(|_| Arc::new(layout(plan, enumerators.len())));
         let (participation, participated) = mpsc::unbounded_channel();
         let (cancel, cancelled) = watch::channel(false);
@@ -100,8 +98,14 @@ impl Execution {
             cancelled: cancelled.clone(),
             metrics: metrics.clone(),
         };
-        let deployment =
-            Deployment { parts: parts.clone(), run: *run, attempt, restore, layout: layout.clone(), wires };
+        let deployment = Deployment {
+            parts: parts.clone(),
+            run: options.run,
+            attempt,
+            restore,
+            layout: layout.clone(),
+            wires,
+        };
         let deployed = runner.deploy(&deployment).await;
         drop(deployment);
         let DeployedTasks { notices: of_tasks, running } = match deployed {

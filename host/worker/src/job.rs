@@ -44,6 +44,10 @@ pub struct JobOptions {
     pub restart: RestartStrategy,
     /// Where state on disk goes, if its job file asks for that: a folder of its own in this one.
     pub state_dir: PathBuf,
+    /// The run, through all starts of it in whatever process.
+    pub run: RunId,
+    /// The number of its first execution here; others before had smaller ones.
+    pub first_attempt: Attempt,
 }
 
 impl Default for JobOptions {
@@ -55,6 +59,9 @@ impl Default for JobOptions {
             allow_dropped_state: false,
             restart: RestartStrategy::None,
             state_dir: std::env::temp_dir(),
+            // The standard library seeds each of these from the system.
+            run: RunId(RandomState::new().hash_one(0)),
+            first_attempt: Attempt(0),
         }
     }
 }
@@ -153,11 +160,10 @@ impl Job {
         let program = program.map(|c| ProgramContent::new(&c.job_file, &plan, modules)).transpose()?;
         let (plan, program) = (Arc::new(plan), program.map(Arc::new));
         let parts = Arc::new(JobParts { plan, blueprint, clock: options.clock.clone() });
-        // The standard library seeds each of these from the system.
-        let run = RunId(RandomState::new().hash_one(0));
-        let spec = Arc::new(JobSpec { parts, options: options.clone(), run, program, runner });
+        let spec = Arc::new(JobSpec { parts, options: options.clone(), program, runner });
         let board = Board::default();
-        let execution = Execution::start(&spec, Attempt(0), options.restore.clone(), &board).await?;
+        let execution =
+            Execution::start(&spec, options.first_attempt, options.restore.clone(), &board).await?;
         let started = Instant::now();
         let (commands, commanded) = watch::channel(Command::Run);
         let (orders, ordered) = mpsc::unbounded_channel();
@@ -167,7 +173,7 @@ impl Job {
             commands: commanded,
             orders: ordered,
             restarts: Restarts::new(options.restart, Duration::ZERO),
-            attempt: Attempt(0),
+            attempt: options.first_attempt,
             started,
         };
         let (ended, end) = oneshot::channel();

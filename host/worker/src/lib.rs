@@ -23,7 +23,7 @@ mod status;
 mod stepped;
 mod tasks;
 
-pub use agent::{Worker, WorkerOptions};
+pub use agent::{Worker, WorkerOptions, connect_coordinator};
 pub use build::BuildError;
 pub use catalog::Catalog;
 pub use checkpoint::{CheckpointOptions, JobFileText, Notice, Participation, Stored};
@@ -34,7 +34,7 @@ pub use modules::Modules;
 pub use program::{PlannedJob, fingerprint, module_digest};
 pub use remote::{end_of_subtask, notice_message, participation, split_answer};
 pub use restore::{RestoreError, restore_report, stored_pieces};
-pub use settings::restart_strategy;
+pub use settings::{restart_strategy, usual_on_cluster};
 
 pub use status::{
     CheckpointStatus, CompletedCheckpoint, FailedAttempt, FailedCheckpoint, JobStatus, OperatorStatus,

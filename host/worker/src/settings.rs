@@ -1,5 +1,7 @@
 //! What a job file says of checkpoints and restarts, as the machines that decide about them take it.
 
+use std::time::Duration;
+
 use millstream_graph::{CheckpointSpec, RestartSpec};
 use millstream_protocol::{CheckpointSettings, RestartStrategy};
 use millstream_storage::RunStore;
@@ -17,6 +19,20 @@ impl CheckpointOptions {
             tolerable_failures: spec.tolerable_failures,
         };
         Self { settings, alignment: spec.alignment, retain: spec.retain, run, job_file }
+    }
+}
+
+/// The restarts that a job on a cluster has if its job file does not say: where it takes checkpoints, for ever, as some
+/// machine fails some time.
+pub fn usual_on_cluster(takes_checkpoints: bool) -> RestartStrategy {
+    match takes_checkpoints {
+        false => RestartStrategy::None,
+        true => RestartStrategy::ExponentialDelay {
+            initial: Duration::from_millis(500),
+            max: Duration::from_secs(60),
+            multiplier: 1.5,
+            reset_after: Duration::from_secs(600),
+        },
     }
 }
 

@@ -1,16 +1,19 @@
 //! Parts by name: `part-<uid>-<subtask>-<counter>.<format>`, and what a snapshot knows of them.
 //!
+//! Until a part is visible its name begins with a dot and ends with `~<run>.<attempt>`, which says who writes it: an attempt
+//! that has been given up and does not know it yet, as on a machine that stood still, cannot touch what the next one writes.
+//!
 //! A *lineage* is the parts that one subtask of one run has written or will: a uid, a subtask and an ascending counter. A
 //! snapshot has the next number and the parts that are closed and not visible yet. So a restore knows of every file in
 //! the folder whether its rows are in the snapshot: parts from the next number on are not, and go.
 
 use std::{
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
 use millstream_operator::ConnectorError;
-use millstream_types::crash_point;
+use millstream_types::{Attempt, RunId, crash_point};
 use serde::{Deserialize, Serialize};
 
 use super::part::publish;
@@ -23,7 +26,7 @@ pub(crate) struct Lineage {
     pub(crate) subtask: u32,
     /// The number of the next part.
     pub(crate) next: u64,
-    /// Closed parts that are not visible, in order.
+    /// Closed parts that are not visible, in order: by their hidden names without the dot.
     pub(crate) closed: Vec<String>,
     /// The folder in which they are, absolute.
     folder: PathBuf,
@@ -35,9 +38,9 @@ impl Lineage {
         Self { uid, subtask, next: 0, closed: Vec::new(), folder: absolute(folder) }
     }
 
-    /// The name of the next part.
-    pub(crate) fn name_next(&mut self, extension: &str) -> String {
-        let name = format!("part-{}-{}-{}.{extension}", self.uid, self.subtask, self.next);
+    /// The name of the next part, which `writer` writes.
+    pub(crate) fn name_next(&mut self, extension: &str, writer: Writer) -> String {
+        let name = format!("part-{}-{}-{}.{extension}~{writer}", self.uid, self.subtask, self.next);
         self.next += 1;
         name
     }
@@ -57,8 +60,9 @@ impl Lineage {
     /// Brings a folder to where this lineage is: what is closed becomes visible, and what came later goes.
     ///
     /// In another folder than then, that has nothing of the lineage, what was written stays where it was written. In the
-    /// same one nothing of what the snapshot has may be missing: its rows would be in no part.
-    pub(crate) fn restore(&mut self, folder: &Path) -> Result<(), ConnectorError> {
+    /// same one nothing of what the snapshot has may be missing: its rows would be in no part. What `writer` may know nothing
+    /// of, as it is no longer the one that counts, stays.
+    pub(crate) fn restore(&mut self, folder: &Path, writer: Writer) -> Result<(), ConnectorError> {
         let moved = std::mem::replace(&mut self.folder, absolute(folder)) != absolute(folder);
         // Later ones are of an attempt that went on from this snapshot in this folder already.
         let mine = |name: &String| {
@@ -76,7 +80,7 @@ impl Lineage {
         };
         self.closed.drain(..).try_for_each(|name| publish(folder, &name).map_err(lost))?;
         crash_point("sink-restored-by-half");
-        remove_parts(folder, |part| self.wrote(part) && part.counter >= self.next)
+        remove_parts(folder, |part| self.wrote(part) && part.counter >= self.next && writer.may_remove(part))
     }
 
     fn wrote(&self, part: &PartName<'_>) -> bool {
@@ -88,17 +92,59 @@ fn absolute(folder: &Path) -> PathBuf {
     std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
+/// Who writes a part: an attempt of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Writer {
+    pub(crate) run: RunId,
+    pub(crate) attempt: Attempt,
+}
+
+impl Writer {
+    /// Whether a part that came later than what is restored is of the past. A newer attempt of the same run may be writing
+    /// or have shown parts; only the first attempt of a run goes on from anything but the newest checkpoint, and finds parts
+    /// that a later one had shown.
+    fn may_remove(self, part: &PartName<'_>) -> bool {
+        match part.writer {
+            Some(other) => other.run != self.run || other.attempt <= self.attempt,
+            None => part.hidden || self.attempt.0 == 0,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (run, attempt) = text.split_once('.')?;
+        Some(Self { run: RunId(u64::from_str_radix(run, 16).ok()?), attempt: Attempt(attempt.parse().ok()?) })
+    }
+}
+
+impl fmt::Display for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}.{}", self.run.0, self.attempt)
+    }
+}
+
+/// The name under which a part becomes visible.
+pub(crate) fn visible_name(name: &str) -> &str {
+    name.split_once('~').map_or(name, |(visible, _)| visible)
+}
+
 /// A name that this sink gives.
 pub(crate) struct PartName<'a> {
     pub(crate) uid: &'a str,
     pub(crate) subtask: u64,
     pub(crate) counter: u64,
+    hidden: bool,
+    /// None for one that is visible.
+    writer: Option<Writer>,
 }
 
 impl<'a> PartName<'a> {
     /// Reads a name, hidden or not; none if this sink does not give such names.
     pub(crate) fn parse(name: &'a str) -> Option<Self> {
-        let name = name.strip_prefix('.').unwrap_or(name);
+        let (hidden, name) = name.strip_prefix('.').map_or((false, name), |name| (true, name));
+        let (name, writer) = match name.split_once('~') {
+            Some((name, writer)) => (name, Some(Writer::parse(writer)?)),
+            None => (name, None),
+        };
         let (stem, extension) = name.strip_prefix("part-")?.split_once('.')?;
         let known = ["csv", "jsonl", "parquet"].contains(&extension.split('.').next().unwrap_or_default());
         let fields: Vec<_> = stem.split('-').collect();
@@ -106,7 +152,7 @@ impl<'a> PartName<'a> {
         let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?;
         let is_uid = uid.len() == 8 && uid.bytes().all(|b| b.is_ascii_hexdigit());
         (known && is_uid).then_some(())?;
-        Some(Self { uid, subtask: number(subtask)?, counter: number(counter)? })
+        Some(Self { uid, subtask: number(subtask)?, counter: number(counter)?, hidden, writer })
     }
 }
 
@@ -147,7 +193,12 @@ mod tests {
 
     #[test]
     fn only_parts_are_parts() {
-        for part in ["part-0123abcd-0-0.jsonl", "part-0123abcd-12-345.csv.gz", ".part-0123abcd-0-0.parquet"] {
+        for part in [
+            "part-0123abcd-0-0.jsonl",
+            "part-0123abcd-12-345.csv.gz",
+            ".part-0123abcd-0-0.parquet",
+            ".part-0123abcd-0-0.csv.gz~00000000000000a1.3",
+        ] {
             assert!(PartName::parse(part).is_some(), "{part}");
         }
         for other in [
@@ -158,6 +209,7 @@ mod tests {
             "part-0123abcd--0.csv",
             "x",
             "part-.csv",
+            ".part-0123abcd-0-0.csv~3",
         ] {
             assert!(PartName::parse(other).is_none(), "{other}");
         }
@@ -165,10 +217,35 @@ mod tests {
         assert_eq!((part.uid, part.subtask, part.counter), ("0123abcd", 12, 345));
     }
 
+    const WRITER: Writer = Writer { run: RunId(7), attempt: Attempt(1) };
+
+    #[test]
+    fn an_attempt_that_was_given_up_takes_nothing_away() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |name: &str| fs::write(folder.path().join(name), "{}").expect("writable");
+        let newer = Writer { attempt: Attempt(2), ..WRITER };
+        let older = Writer { attempt: Attempt(0), ..WRITER };
+        let another = Writer { run: RunId(8), attempt: Attempt(9) };
+        let names = |writer: Writer| format!(".part-00c0ffee-0-4.jsonl~{writer}");
+        for name in
+            [names(newer), names(older), names(WRITER), names(another), "part-00c0ffee-0-5.jsonl".to_owned()]
+        {
+            write(&name);
+        }
+        let mut lineage = Lineage { next: 4, ..Lineage::new("00c0ffee".to_owned(), 0, folder.path()) };
+        lineage.restore(folder.path(), WRITER).expect("a folder");
+        let mut left = parts(folder.path()).expect("a folder");
+        left.sort();
+        // Only the first attempt of a run may have been asked to go on from an older checkpoint.
+        assert_eq!(left, [names(newer), "part-00c0ffee-0-5.jsonl".to_owned()]);
+        lineage.restore(folder.path(), older).expect("a folder");
+        assert_eq!(parts(folder.path()).expect("a folder"), [names(newer)]);
+    }
+
     /// Four parts, of which the last is closed and not visible, written in another folder.
     fn elsewhere() -> Lineage {
         let mut lineage = Lineage::new("00c0ffee".to_owned(), 0, Path::new("/elsewhere"));
-        let names: Vec<String> = (0..4).map(|_| lineage.name_next("jsonl")).collect();
+        let names: Vec<String> = (0..4).map(|_| lineage.name_next("jsonl", WRITER)).collect();
         lineage.closed.push(names[3].clone());
         lineage
     }
@@ -179,7 +256,7 @@ mod tests {
         let killed = folder.path().join(".part-00c0ffee-0-4.jsonl");
         fs::write(&killed, "{}").expect("writable");
         let mut lineage = elsewhere();
-        lineage.restore(folder.path()).expect("what is here came later");
+        lineage.restore(folder.path(), WRITER).expect("what is here came later");
         assert!(lineage.closed.is_empty() && !killed.exists());
     }
 
@@ -187,7 +264,7 @@ mod tests {
     fn what_is_missing_beside_parts_of_the_snapshot_would_be_lost() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("part-00c0ffee-0-2.jsonl"), "{}").expect("writable");
-        let error = elsewhere().restore(folder.path()).expect_err("the last part").to_string();
+        let error = elsewhere().restore(folder.path(), WRITER).expect_err("the last part").to_string();
         assert!(error.contains("part-00c0ffee-0-3.jsonl") && error.contains("would be lost"), "{error}");
     }
 }

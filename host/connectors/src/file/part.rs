@@ -23,7 +23,10 @@ use parquet::{
     file::properties::WriterProperties,
 };
 
-use super::options::{Compression, Format};
+use super::{
+    lineage::visible_name,
+    options::{Compression, Format},
+};
 use crate::text::printable;
 
 /// A part file that is being written. Dropped before it is closed, it leaves nothing behind.
@@ -42,7 +45,7 @@ enum Encoder {
 }
 
 impl Part {
-    /// Begins the file `name` in `folder`.
+    /// Begins the file `name` in `folder`: the hidden name without its dot.
     pub(crate) fn create(
         folder: &Path,
         name: &str,
@@ -50,7 +53,7 @@ impl Part {
         compression: Compression,
         schema: SchemaRef,
     ) -> Result<Self, ConnectorError> {
-        let (path, hidden) = (folder.join(name), hidden(folder, name));
+        let (path, hidden) = (folder.join(visible_name(name)), hidden(folder, name));
         let written = Arc::new(AtomicU64::new(0));
         let mut part = Self { name: name.to_owned(), path, hidden, encoder: None, written: written.clone() };
         let file = File::create_new(&part.hidden).map_err(|e| part.failed("cannot create the file", e))?;
@@ -139,7 +142,7 @@ impl Drop for Part {
 
 /// Makes a closed part visible. One that is visible already stays as it is.
 pub(crate) fn publish(folder: &Path, name: &str) -> Result<(), ConnectorError> {
-    let path = folder.join(name);
+    let path = folder.join(visible_name(name));
     let failed = |e: io::Error| {
         ConnectorError::external(format!("{}: the part cannot be made visible: {e}", path.display()), e)
     };

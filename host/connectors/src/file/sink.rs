@@ -6,8 +6,9 @@
 //! `"fail-if-exists"` (the run does not start). Other files in the folder are never touched.
 
 use std::{
-    fs,
+    fs::{self, File, TryLockError},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use millstream_operator::{Beginning, ConnectorError, OperatorContext, Sink, SinkWriter};
@@ -15,7 +16,7 @@ use millstream_types::{RunId, Schema};
 use serde_json::Value;
 
 use super::{
-    lineage::{Lineage, cannot_use, parts, remove_parts},
+    lineage::{Lineage, Writer, cannot_use, parts, remove_parts},
     options::{Compression, FileSinkOptions, Format, SinkMode},
     writer::{FileWriter, PartForm},
 };
@@ -28,6 +29,8 @@ pub(crate) struct FileSink {
     compression: Compression,
     roll_size: u64,
     mode: SinkMode,
+    /// The hold on the folder, from the beginning on.
+    hold: Mutex<Option<File>>,
 }
 
 impl FileSink {
@@ -56,7 +59,34 @@ impl FileSink {
             compression: options.compression.unwrap_or(Compression::None),
             roll_size: options.roll_size.0,
             mode: options.mode,
+            hold: Mutex::new(None),
         })
+    }
+}
+
+impl FileSink {
+    /// Sees to it that no other job writes into the folder at the same time: each would take the other's parts away. The
+    /// system lets go of it with the process, however that ends.
+    fn hold_folder(&self) -> Result<(), ConnectorError> {
+        let mut hold = self.hold.lock().unwrap_or_else(PoisonError::into_inner);
+        if hold.is_some() {
+            return Ok(());
+        }
+        let folder = File::open(&self.folder).map_err(|e| cannot_use(&self.folder, e))?;
+        match folder.try_lock() {
+            Ok(()) => *hold = Some(folder),
+            Err(TryLockError::WouldBlock) => {
+                return Err(ConnectorError::user(format!(
+                    "{}: another job that runs writes into this folder: stop it, or give this one a folder of its own",
+                    self.folder.display()
+                )));
+            }
+            // Not every file system has locks.
+            Err(TryLockError::Error(error)) => {
+                tracing::debug!(folder = %self.folder.display(), %error, "the folder cannot be held");
+            }
+        }
+        Ok(())
     }
 }
 
@@ -77,6 +107,8 @@ impl Sink for FileSink {
             0 => Earlier::Mode(self.mode),
             _ => Earlier::OfRun(&uid),
         };
+        fs::create_dir_all(&self.folder).map_err(|e| cannot_use(&self.folder, e))?;
+        self.hold_folder()?;
         prepare_folder(&self.folder, earlier)
     }
 
@@ -89,7 +121,8 @@ impl Sink for FileSink {
             schema: schema.clone(),
         };
         let lineage = Lineage::new(uid(ctx.run), ctx.subtask.0, &self.folder);
-        Ok(Box::new(FileWriter::new(form, lineage, ctx.checkpoints)))
+        let writer = Writer { run: ctx.run, attempt: ctx.attempt };
+        Ok(Box::new(FileWriter::new(form, writer, lineage, ctx.checkpoints)))
     }
 }
 
@@ -103,9 +136,8 @@ enum Earlier<'a> {
     OfRun(&'a str),
 }
 
-/// Makes the folder and does what is to be done about earlier parts.
+/// Does what is to be done about earlier parts.
 fn prepare_folder(folder: &Path, earlier: Earlier<'_>) -> Result<(), ConnectorError> {
-    fs::create_dir_all(folder).map_err(|e| cannot_use(folder, e))?;
     match earlier {
         Earlier::Stays | Earlier::Mode(SinkMode::Append) => Ok(()),
         Earlier::Mode(SinkMode::Replace) => remove_parts(folder, |_| true),

@@ -11,7 +11,7 @@ use millstream_operator::{ConnectorError, SinkWriter};
 use millstream_types::{Batch, Schema};
 
 use super::{
-    lineage::{Lineage, cannot_use},
+    lineage::{Lineage, Writer, cannot_use},
     options::{Compression, Format},
     part::{Part, publish},
 };
@@ -29,6 +29,7 @@ pub(crate) struct PartForm {
 /// some.
 pub(crate) struct FileWriter {
     form: PartForm,
+    writer: Writer,
     lineage: Lineage,
     /// Of subtasks that there were before the job went on at another parallelism: their numbers must not be used again.
     inherited: Vec<Lineage>,
@@ -39,13 +40,22 @@ pub(crate) struct FileWriter {
 }
 
 impl FileWriter {
-    pub(crate) fn new(form: PartForm, lineage: Lineage, checkpoints: bool) -> Self {
-        Self { form, lineage, inherited: Vec::new(), checkpoints, part: None, visible_with: Vec::new() }
+    pub(crate) fn new(form: PartForm, writer: Writer, lineage: Lineage, checkpoints: bool) -> Self {
+        Self {
+            form,
+            writer,
+            lineage,
+            inherited: Vec::new(),
+            checkpoints,
+            part: None,
+            visible_with: Vec::new(),
+        }
     }
 
     fn begin(&mut self) -> Result<Part, ConnectorError> {
         let PartForm { folder, format, compression, schema, .. } = &self.form;
-        let name = self.lineage.name_next(&format!("{}{}", format.extension(), compression.suffix()));
+        let name =
+            self.lineage.name_next(&format!("{}{}", format.extension(), compression.suffix()), self.writer);
         Part::create(folder, &name, format, *compression, Arc::clone(schema.arrow()))
     }
 
@@ -106,7 +116,7 @@ impl SinkWriter for FileWriter {
         let folder = &self.form.folder;
         for bytes in prepared {
             let mut lineage = Lineage::decode(&bytes)?;
-            lineage.restore(folder)?;
+            lineage.restore(folder, self.writer)?;
             if lineage.subtask == self.lineage.subtask && self.lineage.next == 0 {
                 self.lineage = lineage;
             } else {

@@ -262,6 +262,24 @@ fn a_sink_that_cannot_write() {
 }
 
 #[test]
+fn a_folder_that_another_job_writes_into() {
+    let folder = tempdir().expect("a folder");
+    let make =
+        || Connectors::builtin().sink("file", &json!({"path": "out", "format": "jsonl"}), folder.path());
+    let (first, second) = (make().expect("good options"), make().expect("good options"));
+    first.begin(&crate::support::BEGINNING).expect("nobody has it");
+    first.begin(&crate::support::BEGINNING).expect("its own");
+    let error = second.begin(&crate::support::BEGINNING).expect_err("the first has it");
+    assert_eq!(error.whose, Whose::User);
+    expect![
+        "out: another job that runs writes into this folder: stop it, or give this one a folder of its own"
+    ]
+    .assert_eq(&without_folder(&error.to_string(), folder.path()));
+    drop(first);
+    second.begin(&crate::support::BEGINNING).expect("nobody has it");
+}
+
+#[test]
 fn a_folder_that_goes_away() {
     let folder = tempdir().expect("a folder");
     fs::write(folder.path().join("in.jsonl"), "{\"a\":1}\n").expect("written");

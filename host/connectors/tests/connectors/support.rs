@@ -1,6 +1,14 @@
 //! Runs sources and sinks as a task would.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
 
 use arrow_array::RecordBatch;
 use expect_test::Expect;
@@ -116,11 +124,13 @@ pub(crate) fn read_subtask(
 /// The first execution of a job, from its beginning.
 pub(crate) const BEGINNING: Beginning = Beginning { run: RunId(7), attempt: Attempt(0), restored: false };
 
-/// Writes batches by one writer.
+/// Writes batches by one writer, each time in a run of its own.
 pub(crate) fn write(sink: &dyn Sink, schema: &Schema, batches: &[Batch]) -> Result<(), ConnectorError> {
+    static RUNS: AtomicU64 = AtomicU64::new(100);
     sink.accepts(schema).expect("a schema that it takes");
-    sink.begin(&BEGINNING)?;
-    let mut writer = sink.writer(schema, &context(0, 1))?;
+    let run = RunId(RUNS.fetch_add(1, Relaxed));
+    sink.begin(&Beginning { run, ..BEGINNING })?;
+    let mut writer = sink.writer(schema, &OperatorContext { run, ..context(0, 1) })?;
     block_on(async {
         for batch in batches {
             writer.write(batch.clone()).await?;

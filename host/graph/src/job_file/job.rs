@@ -4,7 +4,7 @@ use millstream_types::{JobName, Limits, MaxParallelism};
 
 use super::{checkpoint, restart, state};
 use crate::{
-    JobSettings, RestartSpec, StateSpec, document::Spanned, problem::Problem, source_text::Span,
+    JobSettings, StateSpec, document::Spanned, problem::Problem, source_text::Span,
     table_reader::TableReader,
 };
 
@@ -67,7 +67,7 @@ fn settings(
         buffer_timeout: JobSettings::BUFFER_TIMEOUT,
         watermark_interval: JobSettings::WATERMARK_INTERVAL,
         checkpoint: None,
-        restart: RestartSpec::None,
+        restart: None,
         state: StateSpec::Memory,
         state_ttl: None,
     }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::{RestartSpec, table_reader::TableReader};
 
-/// Reads the table, or what holds without one.
-pub(super) fn read(job: &mut TableReader<'_>) -> RestartSpec {
-    let Some(mut table) = job.table("restart") else { return RestartSpec::None };
+/// Reads the table; none if there is none.
+pub(super) fn read(job: &mut TableReader<'_>) -> Option<RestartSpec> {
+    let mut table = job.table("restart")?;
     if table.entry("strategy").is_none() {
         table.missing("strategy", "strategy = \"fixed-delay\"");
     }
@@ -29,7 +29,7 @@ pub(super) fn read(job: &mut TableReader<'_>) -> RestartSpec {
         },
     };
     table.finish();
-    spec
+    Some(spec)
 }
 
 #[derive(Clone, Copy)]

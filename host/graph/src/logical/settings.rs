@@ -19,8 +19,8 @@ pub struct JobSettings {
     pub watermark_interval: Duration,
     /// How checkpoints are taken, if any are.
     pub checkpoint: Option<CheckpointSpec>,
-    /// Whether and when it is started again after a failure.
-    pub restart: RestartSpec,
+    /// Whether and when it is started again after a failure; none if the job file does not say.
+    pub restart: Option<RestartSpec>,
     /// Where the state of keys is kept.
     pub state: StateSpec,
     /// For how long what process functions keep for a key stays when nothing is about the key, unless an operator says

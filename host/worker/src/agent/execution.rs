@@ -17,7 +17,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::Shared;
+use super::{Shared, alignment::AlignedSources};
 use crate::{
     Deployment, Notice, Participation, PlannedJob, Wires,
     build::Blueprint,
@@ -100,6 +100,7 @@ struct Running {
     splits: SplitsAsked,
     cancel: watch::Sender<bool>,
     metrics: Metrics,
+    aligned: AlignedSources,
     max_parallelism: MaxParallelism,
 }
 
@@ -144,6 +145,7 @@ async fn start(
     let here: Vec<u32> = here.map(|(slot, _)| slot as u32).collect();
     let transport = transport(&shared.endpoint, &deployment, &plan);
     let metrics = make_metrics(&plan);
+    let aligned = AlignedSources::new(&plan, &blueprint, &here);
     let own = own_metrics(&plan, &here, &metrics);
     let (participation, participated) = mpsc::unbounded_channel();
     let (end, ends) = mpsc::unbounded_channel();
@@ -166,6 +168,7 @@ async fn start(
         splits: requests,
         cancel,
         metrics: own,
+        aligned,
         max_parallelism,
     })
 }
@@ -229,15 +232,19 @@ impl Running {
         events: &Events,
     ) {
         for order in early {
-            // Nobody has asked for a split yet.
-            if let TaskOrder::Notice(message) = order {
-                self.notice(message, events);
+            match order {
+                TaskOrder::Notice(message) => self.notice(message, events),
+                TaskOrder::Watermarks(watermarks) => self.aligned.set(watermarks),
+                // Nobody has asked for a split yet.
+                TaskOrder::Split { .. } | TaskOrder::Cancel | TaskOrder::Close => {}
             }
         }
         let mut replies: HashMap<u64, oneshot::Sender<Result<Assignment, ConnectorError>>> = HashMap::new();
         let (mut next_request, mut ended, mut ordered) = (0, false, true);
         let mut figures = tokio::time::interval(FIGURES);
         figures.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut watermarks = tokio::time::interval(WATERMARKS);
+        watermarks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while !ended {
             tokio::select! {
                 order = orders.recv(), if ordered => match order {
@@ -248,6 +255,7 @@ impl Running {
                             reply.send(answer).ok();
                         }
                     }
+                    Some(TaskOrder::Watermarks(watermarks)) => self.aligned.set(watermarks),
                     Some(TaskOrder::Cancel | TaskOrder::Close) | None => {
                         ordered = false;
                         self.cancel.send_replace(true);
@@ -272,6 +280,7 @@ impl Running {
                     }
                 },
                 _ = figures.tick() => self.send_figures(events),
+                _ = watermarks.tick() => self.send_watermarks(events),
             }
         }
         self.close(events).await;
@@ -285,6 +294,8 @@ impl Running {
         while let Ok((participant, participation)) = self.participation.try_recv() {
             self.participated(participant, &participation, events);
         }
+        // Nobody waits for sources that have ended.
+        self.send_watermarks(events);
         self.send_figures(events);
     }
 
@@ -308,6 +319,14 @@ impl Running {
         events.send(TaskEvent::Participation(participant as u32, message));
     }
 
+    /// Says how far event time is, for those elsewhere that wait for it.
+    fn send_watermarks(&mut self, events: &Events) {
+        let changed = self.aligned.changed();
+        if !changed.is_empty() {
+            events.send(TaskEvent::Watermarks(changed));
+        }
+    }
+
     /// Says what has changed.
     fn send_figures(&mut self, events: &Events) {
         let mut changed = Vec::new();
@@ -324,5 +343,7 @@ impl Running {
     }
 }
 
+/// How often others are told how far event time is here: much more often than the rows that a source may be ahead take.
+const WATERMARKS: Duration = Duration::from_millis(50);
 /// How often figures are sent.
 const FIGURES: Duration = Duration::from_millis(500);
