@@ -33,7 +33,5 @@ pub use output::{OutgoingChannel, ResultPartition};
 pub use partition::Partitioner;
 pub use pieces::{PiecesOf, StatePieces};
 pub use slot::{Slot, SlotClosed};
-pub use source::{
-    ENUMERATOR, SPLITS, SourceTask, SplitRequest, SplitRequests, SplitService, decode_split,
-};
+pub use source::{ENUMERATOR, SPLITS, SourceTask, SplitRequest, SplitRequests, SplitService, decode_split};
 pub use subtask::{Input, Restore, Subtask, SubtaskEnd};

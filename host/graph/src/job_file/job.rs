@@ -4,8 +4,7 @@ use millstream_types::{JobName, Limits, MaxParallelism};
 
 use super::{checkpoint, restart, state};
 use crate::{
-    JobSettings, StateSpec, document::Spanned, problem::Problem, source_text::Span,
-    table_reader::TableReader,
+    JobSettings, StateSpec, document::Spanned, problem::Problem, source_text::Span, table_reader::TableReader,
 };
 
 /// Reads the table, or what holds without one. What is missing is an error only in a file that could be read at all.
