@@ -3,7 +3,11 @@
 
 use std::{io, pin::Pin, thread};
 
-use tokio::{runtime, sync::mpsc, task::LocalSet};
+use tokio::{
+    runtime,
+    sync::{mpsc, oneshot},
+    task::LocalSet,
+};
 
 /// Makes a subtask's future on the slot's thread.
 type Start = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
@@ -17,7 +21,9 @@ pub struct SlotClosed(pub u32);
 pub struct Slot {
     index: u32,
     starts: mpsc::UnboundedSender<Start>,
-    thread: Option<thread::JoinHandle<()>>,
+    thread: thread::JoinHandle<()>,
+    /// Closed when the thread has nothing more to do.
+    ended: oneshot::Receiver<()>,
 }
 
 impl Slot {
@@ -25,9 +31,13 @@ impl Slot {
     pub fn open(index: u32) -> io::Result<Self> {
         let (starts, incoming) = mpsc::unbounded_channel();
         let runtime = runtime::Builder::new_current_thread().enable_time().build()?;
-        let run = move || LocalSet::new().block_on(&runtime, run(incoming));
+        let (running, ended) = oneshot::channel::<()>();
+        let run = move || {
+            LocalSet::new().block_on(&runtime, run(incoming));
+            drop((runtime, running));
+        };
         let thread = thread::Builder::new().name(format!("slot-{index}")).spawn(run)?;
-        Ok(Self { index, starts, thread: Some(thread) })
+        Ok(Self { index, starts, thread, ended })
     }
 
     /// Runs what `make` makes on the slot's thread. The future has to report its own end.
@@ -39,13 +49,15 @@ impl Slot {
         self.starts.send(Box::new(|| Box::pin(make()))).map_err(|_| SlotClosed(self.index))
     }
 
-    /// Waits until all subtasks have ended and the thread has gone. Blocks.
-    pub fn join(mut self) {
-        drop(std::mem::replace(&mut self.starts, mpsc::unbounded_channel().0));
-        if let Some(thread) = self.thread.take() {
-            // A panic of a subtask has been reported by the subtask; the executor itself has none.
-            drop(thread.join());
-        }
+    /// Waits until all subtasks have ended and the thread has gone. Holds up nobody while it waits: a thread that hangs in the
+    /// system, as in a write that nobody reads, ends with the process.
+    pub async fn close(self) {
+        let Self { starts, thread, ended, .. } = self;
+        drop(starts);
+        // Nothing is ever sent.
+        drop(ended.await);
+        // A panic of a subtask has been reported by the subtask; the executor itself has none.
+        drop(thread.join());
     }
 }
 
@@ -63,8 +75,8 @@ mod tests {
 
     use super::Slot;
 
-    #[test]
-    fn subtasks_of_a_slot_share_its_thread_and_need_not_be_send() {
+    #[tokio::test]
+    async fn subtasks_of_a_slot_share_its_thread_and_need_not_be_send() {
         let slot = Slot::open(3).expect("a thread");
         let (tx, rx) = mpsc::channel();
         for _ in 0..2 {
@@ -76,7 +88,7 @@ mod tests {
             };
             slot.start(make).expect("open");
         }
-        slot.join();
+        slot.close().await;
         drop(tx);
         assert_eq!(rx.iter().collect::<Vec<_>>(), vec![Some("slot-3".to_owned()); 2]);
     }

@@ -238,7 +238,12 @@ fn run(
     };
     let mut ends: Vec<String> = ends.iter().map(show).collect();
     ends.sort();
-    slots.into_iter().for_each(Slot::join);
+    let close = async {
+        for slot in slots {
+            slot.close().await;
+        }
+    };
+    tokio::runtime::Builder::new_current_thread().build().expect("an event loop").block_on(close);
     let log = log.lock().expect("all have ended").clone();
     (ends, log)
 }

@@ -153,7 +153,11 @@ pub(crate) fn start_tasks(
     };
     let mut running = JoinSet::new();
     running.spawn(group.run());
-    running.spawn_blocking(move || threads.into_iter().for_each(Slot::join));
+    running.spawn(async move {
+        for thread in threads {
+            thread.close().await;
+        }
+    });
     Ok((notices, running))
 }
 
