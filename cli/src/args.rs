@@ -114,6 +114,13 @@ pub(crate) struct Savepoint {
 pub(crate) struct Stop {
     #[command(flatten)]
     pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) at: StopAt,
+}
+
+/// Where a job stops.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StopAt {
     /// Stop at a savepoint, in the place of a last checkpoint: no window fires, and what goes on from it does as if the
     /// job had not been stopped
     #[arg(long)]
@@ -316,15 +323,8 @@ pub(crate) struct JobSavepoint {
 pub(crate) struct JobStop {
     #[command(flatten)]
     pub(crate) named: JobNamed,
-    /// Stop at a savepoint, in the place of a last checkpoint
-    #[arg(long)]
-    pub(crate) savepoint: bool,
-    /// An empty or new folder for the savepoint, in the place of one beside the job's checkpoints
-    #[arg(long, value_name = "FOLDER|s3://BUCKET/PREFIX", value_hint = ValueHint::AnyPath, requires = "savepoint")]
-    pub(crate) to: Option<String>,
-    /// For good: let the input end here, so that all windows and timers fire
-    #[arg(long)]
-    pub(crate) drain: bool,
+    #[command(flatten)]
+    pub(crate) at: StopAt,
 }
 
 /// What can be done with certificates.

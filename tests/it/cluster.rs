@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
+    recovery::{Random, number},
     subject::{Subject, assert_same, lines},
     support::{Output, command, finish},
 };
@@ -21,7 +22,7 @@ struct Cluster {
     folder: TempDir,
     address: String,
     coordinator: Option<Process>,
-    /// How many coordinators there have been.
+    /// How many processes there have been.
     started: u32,
     workers: Vec<Process>,
 }
@@ -110,7 +111,8 @@ impl Cluster {
     }
 
     fn add_worker(&mut self, slots: u32) {
-        let log = self.path(&format!("worker-{}.log", self.workers.len()));
+        self.started += 1;
+        let log = self.path(&format!("worker-{}.log", self.started));
         let mut command = self.command(&["worker", "--slots", &slots.to_string()]);
         self.workers.push(Process::start(&mut command, log));
     }
@@ -237,6 +239,39 @@ fn a_worker_that_is_killed_is_replaced_by_another() {
     let job = cluster.job(&id);
     let attempts = job["job"]["attempts"].as_u64().expect("a number");
     assert!(attempts >= 2, "{job}");
+}
+
+/// Any worker, two of them, the coordinator, or all at once, again and again.
+#[test]
+fn clusters_killed_at_any_moment() {
+    let kills = number("MILLSTREAM_KILLS").unwrap_or(5);
+    let seed = 0x5eed_0030 ^ number("MILLSTREAM_SEED").unwrap_or_default();
+    let mut random = Random(seed);
+    let expected = paced().undisturbed();
+    let mut killed = 0;
+    while killed < kills {
+        let mut cluster = Cluster::start(&[1, 1, 1]);
+        let subject = paced();
+        let id = cluster.submit(&subject.path("job.toml"), &[]);
+        let of_round = (kills - killed).min(5);
+        for _ in 0..of_round {
+            thread::sleep(Duration::from_millis(100 + random.below(1200)));
+            let what = random.below(4);
+            let (workers, coordinator) = [(1, false), (2, false), (0, true), (3, true)][what as usize];
+            for worker in 0..workers {
+                cluster.workers[worker].kill();
+            }
+            if coordinator {
+                cluster.coordinator.take().expect("it runs").kill();
+                cluster.start_coordinator();
+            }
+            cluster.workers.drain(..workers);
+            (0..workers).for_each(|_| cluster.add_worker(1));
+        }
+        cluster.finish(&id);
+        assert_same(&cluster.rows("nexmark-q5"), &expected, &format!("seed {seed}, after {of_round} kills"));
+        killed += of_round;
+    }
 }
 
 #[test]

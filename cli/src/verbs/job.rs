@@ -36,13 +36,13 @@ pub(super) fn run(verb: JobVerb, printer: &Printer) -> Result<Exit, Failure> {
         ),
         JobVerb::Savepoint(args) => snapshot(&args.named, SnapshotOf::Savepoint, args.to.as_deref(), printer),
         JobVerb::Stop(args) => {
-            let of = match (args.savepoint, args.drain) {
+            let of = match (args.at.savepoint, args.at.drain) {
                 (true, false) => SnapshotOf::StopSavepoint,
                 (true, true) => SnapshotOf::DrainSavepoint,
                 (false, false) => SnapshotOf::StopCheckpoint,
                 (false, true) => SnapshotOf::Drain,
             };
-            snapshot(&args.named, of, args.to.as_deref(), printer)
+            snapshot(&args.named, of, args.at.to.as_deref(), printer)
         }
     }
 }

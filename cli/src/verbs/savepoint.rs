@@ -25,8 +25,8 @@ pub(crate) fn savepoint(args: &args::Savepoint, printer: &Printer) -> Result<Exi
 
 /// Stops a job.
 pub(crate) fn stop(args: &args::Stop, printer: &Printer) -> Result<Exit, Failure> {
-    let folder = absolute(args.to.as_deref())?;
-    let request = Request::Stop { savepoint: args.savepoint, folder, drain: args.drain };
+    let folder = absolute(args.at.to.as_deref())?;
+    let request = Request::Stop { savepoint: args.at.savepoint, folder, drain: args.at.drain };
     super::snapshots::block_on(async {
         let mut job = connect(&args.target.checkpoint_dir, args.target.job.as_deref()).await?;
         let name = job.job().to_owned();
