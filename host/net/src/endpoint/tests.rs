@@ -161,7 +161,7 @@ fn whoever_is_refused_is_told_why() {
             matches!(&error, ControlError::Refused { reason, .. } if reason == "there are workers enough");
         assert!(refused, "{error:?}");
         // What is sent is under way and not received, so that nobody takes it any more shows in a moment.
-        let since = std::time::Instant::now();
+        let since = Instant::now();
         while ours.send(&1u8).await.is_ok() {
             assert!(since.elapsed() < Duration::from_secs(10), "it is sent for ever");
             tokio::time::sleep(Duration::from_millis(1)).await;
